@@ -1,0 +1,1 @@
+//! Sends and watches.

@@ -1,0 +1,1 @@
+//! The volcanic command line.

@@ -1,0 +1,2 @@
+//! The `volcanic` command line.
+fn main() {}

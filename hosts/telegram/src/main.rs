@@ -1,0 +1,2 @@
+//! The Telegram bot.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Several crates over real sockets.
