@@ -1,0 +1,19 @@
+//! Foundations every other crate stands on: time, chance, backoff, secrets, atomic files, confined directories.
+//!
+//! Nothing here knows agents or A2A. Time and chance are values that are passed in ([`Clock`], [`Chance`]), so tests
+//! decide both; files are written so that a crash leaves the old or the new content ([`write_atomic`]); and paths that
+//! come from outside are resolved by the kernel under a directory descriptor ([`ConfinedDir`]).
+
+mod atomic;
+mod backoff;
+mod chance;
+mod clock;
+mod confined;
+mod secret;
+
+pub use atomic::{sweep_temp_files, write_atomic};
+pub use backoff::Backoff;
+pub use chance::Chance;
+pub use clock::{Clock, ManualClock, SystemClock};
+pub use confined::{ConfineError, ConfinedDir, ConfinedEntry, DirLock, EntryKind};
+pub use secret::Secret;
