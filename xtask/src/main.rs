@@ -1,2 +1,51 @@
-//! Project tasks.
-fn main() {}
+//! Project tasks: `cargo xtask check`, `interop`, `crash`.
+
+mod check;
+mod layers;
+mod peers;
+mod shell;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", about = "Project tasks")]
+struct Args {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Debug, Subcommand)]
+enum Task {
+    /// Layers, formatting, clippy, docs, and licences, bans and sources; all with the committed lock.
+    Check,
+    /// Only the layer table against the manifests.
+    Layers,
+    /// Chat, tool and bot against agents on the official SDKs, with every exchange recorded.
+    Interop {
+        /// The cells that fit a submission's time: every scenario, each peer once.
+        #[arg(long)]
+        quick: bool,
+        /// Only cells whose name contains this.
+        #[arg(long)]
+        only: Option<String>,
+    },
+    /// Kills the shipped `volcanic chat` over and over, and judges what it left on disk.
+    Crash {
+        /// How many kills.
+        #[arg(long, default_value_t = 200)]
+        kills: u32,
+        /// The seed of the run; printed, so that a failure can be repeated.
+        #[arg(long)]
+        seed: Option<u64>,
+    },
+}
+
+fn main() -> Result<()> {
+    match Args::parse().task {
+        Task::Check => check::run(),
+        Task::Layers => layers::run(),
+        Task::Interop { quick, only } => peers::interop(quick, only.as_deref()),
+        Task::Crash { kills, seed } => peers::crash(kills, seed),
+    }
+}

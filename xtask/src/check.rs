@@ -1,0 +1,18 @@
+//! `cargo xtask check`: everything a tool can hold about the code.
+
+use anyhow::{Context as _, Result};
+
+use crate::layers;
+use crate::shell::{self, command};
+
+pub(crate) fn run() -> Result<()> {
+    layers::run()?;
+    shell::run(command("cargo").args(["fmt", "--all", "--check"]))?;
+    let clippy = ["clippy", "--workspace", "--all-targets", "--all-features", "--locked", "--", "-D", "warnings"];
+    shell::run(command("cargo").args(clippy))?;
+    let docs = ["doc", "--workspace", "--no-deps", "--document-private-items", "--locked"];
+    shell::run(command("cargo").args(docs).env("RUSTDOCFLAGS", "-D warnings"))?;
+    shell::run(command("cargo").args(["deny", "--all-features", "--locked", "check", "bans", "licenses", "sources"]))
+        .context("cargo-deny refused, or is not installed: `.ci/run` says which release belongs here")
+}
+

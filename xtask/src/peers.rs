@@ -1,0 +1,69 @@
+//! Tasks that need programs of other people: builds them, then hands over to the runners in `tests/`.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+
+use crate::shell::{built, command, root, run};
+
+/// Installs the peers and runs the interop matrix.
+pub(crate) fn interop(quick: bool, only: Option<&str>) -> Result<()> {
+    let python = python_peer()?;
+    let rust = rust_peer()?;
+    node_peer()?;
+    build_hosts()?;
+    let mut runner = command("cargo");
+    runner.args(["run", "--quiet", "--locked", "--package", "volcanic-e2e", "--bin", "interop", "--"]);
+    runner.arg("--python").arg(python).arg("--rust-peer").arg(rust).arg("--peers").arg(root().join("tests/peers"));
+    runner.arg("--volcanic").arg(built("debug").join("volcanic"));
+    runner.arg("--bot").arg(built("debug").join("volcanic-telegram"));
+    if quick {
+        runner.arg("--quick");
+    }
+    if let Some(only) = only {
+        runner.args(["--only", only]);
+    }
+    run(&mut runner)
+}
+
+/// Builds the shim and runs the crash judge.
+pub(crate) fn crash(kills: u32, seed: Option<u64>) -> Result<()> {
+    build_hosts()?;
+    let mut runner = command("cargo");
+    runner.args(["run", "--quiet", "--locked", "--package", "volcanic-e2e", "--bin", "crash", "--"]);
+    runner.arg("--volcanic").arg(built("debug").join("volcanic")).args(["--kills", &kills.to_string()]);
+    if let Some(seed) = seed {
+        runner.args(["--seed", &seed.to_string()]);
+    }
+    run(&mut runner)
+}
+
+fn build_hosts() -> Result<()> {
+    run(command("cargo").args(["build", "--locked", "--package", "volcanic-cli", "--package", "volcanic-telegram"]))
+}
+
+/// A venv with the locked packages; returns its interpreter.
+fn python_peer() -> Result<PathBuf> {
+    let venv = built("peers").join("python");
+    let python = venv.join("bin/python");
+    let lock = root().join("tests/peers/a2a-python/requirements.txt");
+    if !python.exists() {
+        run(command("python3").args(["-m", "venv"]).arg(&venv))?;
+    }
+    run(command(&python).args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "-r"]).arg(lock))?;
+    Ok(python)
+}
+
+/// The agent on the official Rust SDK; returns its binary.
+fn rust_peer() -> Result<PathBuf> {
+    let target = built("peers").join("rust");
+    let manifest = root().join("tests/peers/a2a-lf/Cargo.toml");
+    run(command("cargo").args(["build", "--locked", "--manifest-path"]).arg(manifest).arg("--target-dir").arg(&target))?;
+    Ok(target.join("debug/a2a-lf-peer"))
+}
+
+/// The model server that nobody here wrote.
+fn node_peer() -> Result<()> {
+    let folder = root().join("tests/peers/aimock");
+    run(command("npm").args(["ci", "--no-audit", "--no-fund", "--silent"]).current_dir(folder))
+}
