@@ -1,0 +1,257 @@
+//! What is kept about a send and about a watch.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use volcanic_a2a_types::{ContextId, MessageId, TaskId};
+use volcanic_base::{Chance, Secret};
+
+/// Names the conversation that a send or watch belongs to; the host decides what it means.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct WatchTarget(String);
+
+impl WatchTarget {
+    /// Wraps a name.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self(name.into())
+    }
+
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for WatchTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Names a watch: 128 random bits as 32 hex digits. It stands in the push URL, so it must not be guessable.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct WatchId(String);
+
+impl WatchId {
+    /// Wraps an id that was kept.
+    pub fn new(id: impl Into<String>) -> Self {
+        Self(id.into())
+    }
+
+    /// Makes a new id.
+    pub fn random(chance: &Chance) -> Self {
+        Self(chance.uuid().simple().to_string())
+    }
+
+    /// The id.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for WatchId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Where a send stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SendState {
+    /// It may have reached the remote; nobody knows.
+    Sending,
+    /// The remote answered with a task or a message.
+    Known,
+    /// It ended without an answer that counts.
+    Ended,
+}
+
+impl SendState {
+    /// The name it is kept under.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Sending => "sending",
+            Self::Known => "known",
+            Self::Ended => "ended",
+        }
+    }
+
+    /// The state kept under a name.
+    pub fn parse(name: &str) -> Option<Self> {
+        [Self::Sending, Self::Known, Self::Ended].into_iter().find(|state| state.as_str() == name)
+    }
+}
+
+/// A message on its way to a remote agent. On disk before its first byte leaves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SendRecord {
+    /// The message's own id, chosen here; the record's key.
+    pub message_id: MessageId,
+    /// The conversation it was sent from.
+    pub target: WatchTarget,
+    /// The conversation's workspace, absolute.
+    pub workspace: PathBuf,
+    /// The agent's name in that workspace.
+    pub agent: String,
+    /// ASCII origin of the agent's configured URL when it was sent.
+    pub origin: String,
+    /// The context it continues.
+    pub context_id: Option<ContextId>,
+    /// The task it continues.
+    pub task_id: Option<TaskId>,
+    /// Hops of the run that sent it (the message itself carries one more).
+    pub hops: u32,
+    /// The host's handle of the message that started the run.
+    pub source_ref: Option<String>,
+    /// When it was begun.
+    pub started_at: Timestamp,
+    /// Where it stands.
+    pub state: SendState,
+    /// Why it ended; only with [`SendState::Ended`].
+    pub end_reason: Option<String>,
+}
+
+/// How a watch learns that its task may have changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WatchSource {
+    /// The remote calls us; a slow read runs beside it.
+    Push,
+    /// A held stream.
+    Subscribe,
+    /// Reads with growing pauses.
+    Poll,
+}
+
+impl WatchSource {
+    /// The name it is kept and shown under.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Push => "push",
+            Self::Subscribe => "subscribe",
+            Self::Poll => "poll",
+        }
+    }
+
+    /// The source kept under a name.
+    pub fn parse(name: &str) -> Option<Self> {
+        [Self::Push, Self::Subscribe, Self::Poll].into_iter().find(|source| source.as_str() == name)
+    }
+}
+
+/// Where a watch stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WatchState {
+    /// A `send` of this process waits for the task, or its caller has the outcome and has not confirmed it.
+    Attended,
+    /// The registry follows the task.
+    Watching,
+    /// The task settled; the text is kept here and on its way into the conversation.
+    Claimed,
+    /// Over. Kept as a tombstone.
+    Done,
+}
+
+impl WatchState {
+    /// The name it is kept and shown under.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Attended => "attended",
+            Self::Watching => "watching",
+            Self::Claimed => "claimed",
+            Self::Done => "done",
+        }
+    }
+
+    /// The state kept under a name.
+    pub fn parse(name: &str) -> Option<Self> {
+        [Self::Attended, Self::Watching, Self::Claimed, Self::Done]
+            .into_iter()
+            .find(|state| state.as_str() == name)
+    }
+}
+
+/// One remote task that is followed for one conversation.
+///
+/// A conversation follows a task at most once: (`target`, `agent`, `origin`, `task_id`) is unique among the records that
+/// are not [`WatchState::Done`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct WatchRecord {
+    /// Its id.
+    pub id: WatchId,
+    /// The conversation the outcome goes to.
+    pub target: WatchTarget,
+    /// The conversation's workspace, absolute.
+    pub workspace: PathBuf,
+    /// The agent's name in that workspace.
+    pub agent: String,
+    /// ASCII origin the task lives at; the watch asks nobody else.
+    pub origin: String,
+    /// The followed task.
+    pub task_id: TaskId,
+    /// The task's context, once known.
+    pub context_id: Option<ContextId>,
+    /// What a push must carry; `None` until a push config was tried.
+    pub push_token: Option<Secret>,
+    /// How it learns about changes.
+    pub source: WatchSource,
+    /// When the watch began; its timeout counts from here.
+    pub started_at: Timestamp,
+    /// Where it stands.
+    pub state: WatchState,
+    /// Grows by one with every write; writes are conditional on it.
+    pub epoch: u64,
+    /// How often a continuation re-armed the watch; part of the delivery keys from 1 on, as a state can be told once per
+    /// round.
+    pub round: u32,
+    /// What the owner was told while the watch goes on, e.g. `auth-required`.
+    pub told: Vec<String>,
+    /// The framed text on its way; only with [`WatchState::Claimed`].
+    pub text: Option<String>,
+    /// The key `text` is delivered under, `a2a:<id>:<what is told>`; empty before the first claim.
+    pub delivery_key: String,
+    /// Whether the watch goes on once `text` is delivered, instead of ending.
+    pub goes_on: bool,
+    /// Failed checks in a row.
+    pub failures: u32,
+    /// How often in a row the remote said that it does not know the task.
+    pub not_found: u32,
+    /// When it said so first.
+    pub not_found_since: Option<Timestamp>,
+    /// When the next check is due; for display, timers are set anew at start.
+    pub next_check_at: Option<Timestamp>,
+    /// The state label of the last read, or why the last read failed.
+    pub last_seen: Option<String>,
+    /// Hops of the run that sent the task's message.
+    pub hops: u32,
+    /// The host's handle of the message that started that run.
+    pub source_ref: Option<String>,
+    /// The message that began or last continued the task; `None` for an imported watch.
+    pub message_id: Option<MessageId>,
+}
+
+impl WatchRecord {
+    /// The key under which `label` (a state label, or what a notice is about) enters the conversation at most once.
+    pub fn key_for(&self, label: &str) -> String {
+        match self.round {
+            0 => format!("a2a:{}:{label}", self.id),
+            round => format!("a2a:{}:{label}:{round}", self.id),
+        }
+    }
+
+    /// What the key of this record's claim is about.
+    pub fn claimed_label(&self) -> Option<&str> {
+        self.delivery_key.strip_prefix("a2a:")?.split(':').nth(1)
+    }
+}
+
+/// The key under which a send without a known outcome is announced.
+pub fn unknown_send_key(message_id: &MessageId) -> String {
+    format!("a2a-send:{message_id}:unknown")
+}

@@ -1,0 +1,101 @@
+//! What must survive a crash: sends and watches.
+
+use std::fmt;
+
+use async_trait::async_trait;
+use volcanic_a2a_types::MessageId;
+
+use crate::record::{SendRecord, WatchId, WatchRecord};
+
+/// Keeps sends and watches. Every method that writes is one commit: all of it is on disk when it returns, or nothing.
+#[async_trait]
+pub trait WatchStore: Send + Sync + fmt::Debug {
+    /// Keeps a send that is about to leave; its state is [`crate::SendState::Sending`].
+    ///
+    /// # Errors
+    /// [`WatchStoreError`] when the commit failed or the message id is known already; the send must then not leave.
+    async fn begin_send(&self, send: &SendRecord) -> Result<(), WatchStoreError>;
+
+    /// Marks a send as [`crate::SendState::Known`] and, in the same commit, keeps the watch of the task it led to.
+    ///
+    /// When a live watch for the same (`target`, `agent`, `origin`, `task_id`) exists, that one is left as it is and
+    /// returned; otherwise `watch` is inserted as given and returned. `None` in, `None` out: the remote answered without a
+    /// task.
+    ///
+    /// # Errors
+    /// [`WatchStoreError`] when the commit failed or the send is not known.
+    async fn send_known(
+        &self,
+        message_id: &MessageId,
+        watch: Option<&WatchRecord>,
+    ) -> Result<Option<WatchRecord>, WatchStoreError>;
+
+    /// Marks a send as [`crate::SendState::Ended`] for `reason`.
+    ///
+    /// # Errors
+    /// [`WatchStoreError`] when the commit failed or the send is not known.
+    async fn end_send(&self, message_id: &MessageId, reason: &str) -> Result<(), WatchStoreError>;
+
+    /// Keeps a watch that no send of ours led to (imported, or found again); a live watch for the same task is left as it
+    /// is and returned instead.
+    ///
+    /// # Errors
+    /// [`WatchStoreError`] when the commit failed.
+    async fn add_watch(&self, watch: &WatchRecord) -> Result<WatchRecord, WatchStoreError>;
+
+    /// Writes a watch if its kept epoch still is `expected_epoch`, with epoch `expected_epoch + 1` whatever
+    /// `watch.epoch` says. Returns whether it was written.
+    ///
+    /// # Errors
+    /// [`WatchStoreError`] when the commit failed; an unknown id is not an error but `false`.
+    async fn update(
+        &self,
+        expected_epoch: u64,
+        watch: &WatchRecord,
+    ) -> Result<bool, WatchStoreError>;
+
+    /// The watches that are not done, oldest first.
+    ///
+    /// # Errors
+    /// [`WatchStoreError`] when the read failed.
+    async fn live(&self) -> Result<Vec<WatchRecord>, WatchStoreError>;
+
+    /// The sends that are still [`crate::SendState::Sending`], oldest first.
+    ///
+    /// # Errors
+    /// [`WatchStoreError`] when the read failed.
+    async fn open_sends(&self) -> Result<Vec<SendRecord>, WatchStoreError>;
+
+    /// The watch with this id, done ones included.
+    ///
+    /// # Errors
+    /// [`WatchStoreError`] when the read failed.
+    async fn watch(&self, id: &WatchId) -> Result<Option<WatchRecord>, WatchStoreError>;
+
+    /// Whether a send or watch, done ones included, was ever kept for `workspace`.
+    ///
+    /// # Errors
+    /// [`WatchStoreError`] when the read failed.
+    async fn knows_workspace(&self, workspace: &std::path::Path) -> Result<bool, WatchStoreError>;
+}
+
+/// An error of a [`WatchStore`].
+#[derive(Debug, thiserror::Error)]
+#[error("failed to {action}")]
+pub struct WatchStoreError {
+    /// What was being done.
+    pub action: &'static str,
+    /// Why it failed.
+    #[source]
+    pub source: Box<dyn std::error::Error + Send + Sync>,
+}
+
+impl WatchStoreError {
+    /// An error while doing `action`.
+    pub fn new(
+        action: &'static str,
+        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Self {
+        Self { action, source: source.into() }
+    }
+}
