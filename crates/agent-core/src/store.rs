@@ -168,6 +168,22 @@ pub enum EntryBody {
     Reset,
 }
 
+impl EntryBody {
+    /// Whether a run is over with this entry, so that a conversation whose last entry says `false` was interrupted.
+    ///
+    /// A complete reply ends its run unless it holds tool calls: those always get results, and another reply follows.
+    pub fn ends_run(&self) -> bool {
+        match self {
+            Self::Assistant { blocks, .. } => {
+                !blocks.iter().any(|block| matches!(block, Block::ToolCall(_)))
+            }
+            Self::Failed { last, .. } => *last,
+            Self::Reset => true,
+            Self::User { .. } | Self::Tool(_) | Self::Resumed => false,
+        }
+    }
+}
+
 /// Something for the screen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewOutbox {
