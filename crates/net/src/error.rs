@@ -1,0 +1,122 @@
+//! What can go wrong between a request and its answer.
+
+use std::{error::Error, io, net::IpAddr, sync::Arc};
+
+/// An error of a request.
+///
+/// It names the host and port at most: never a path, a query, a header or a body, which may carry secrets.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum NetError {
+    /// The request cannot be sent anywhere.
+    #[error("unusable request: {reason}")]
+    Unusable {
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// The certificates that servers are checked against could not be read.
+    #[error("failed to load the trusted certificates")]
+    Certificates {
+        /// Why.
+        #[source]
+        source: Arc<dyn Error + Send + Sync>,
+    },
+    /// The host has no address.
+    #[error("failed to resolve {host}")]
+    Resolve {
+        /// Host and port.
+        host: String,
+        /// Why.
+        #[source]
+        source: Arc<io::Error>,
+    },
+    /// The policy forbids the host.
+    #[error("{host} is not a public address")]
+    Refused {
+        /// Host and port.
+        host: String,
+        /// The address that is not public; `None` when the name alone told.
+        address: Option<IpAddr>,
+    },
+    /// No address of the host took a connection.
+    #[error("failed to connect to {host}")]
+    Connect {
+        /// Host and port.
+        host: String,
+        /// Why, as the last address said.
+        #[source]
+        source: Arc<io::Error>,
+    },
+    /// The two sides did not agree on TLS, or the host could not prove who it is.
+    #[error("failed to speak TLS with {host}")]
+    Tls {
+        /// Host and port.
+        host: String,
+        /// Why.
+        #[source]
+        source: Arc<dyn Error + Send + Sync>,
+    },
+    /// Resolving, connecting and TLS took longer than allowed.
+    #[error("{host} did not take the connection in time")]
+    Timeout {
+        /// Host and port.
+        host: String,
+    },
+    /// The connection broke after the request may have left, or what came was not HTTP.
+    #[error("the connection broke")]
+    Closed {
+        /// Why.
+        #[source]
+        source: Arc<dyn Error + Send + Sync>,
+    },
+    /// The answer is larger than the caller takes.
+    #[error("the answer is larger than {limit} bytes")]
+    TooLarge {
+        /// The largest size taken, in bytes.
+        limit: usize,
+    },
+}
+
+impl NetError {
+    /// Whether the same request may succeed later without anybody changing something here.
+    pub fn is_transient(&self) -> bool {
+        match self {
+            // A remote renews its certificate, a captive portal goes away.
+            Self::Resolve { .. }
+            | Self::Connect { .. }
+            | Self::Tls { .. }
+            | Self::Timeout { .. }
+            | Self::Closed { .. } => true,
+            Self::Unusable { .. }
+            | Self::Certificates { .. }
+            | Self::Refused { .. }
+            | Self::TooLarge { .. } => false,
+        }
+    }
+
+    /// Whether it is certain that the remote has seen nothing of the request.
+    pub fn never_left(&self) -> bool {
+        match self {
+            Self::Unusable { .. }
+            | Self::Certificates { .. }
+            | Self::Resolve { .. }
+            | Self::Refused { .. }
+            | Self::Connect { .. }
+            | Self::Tls { .. }
+            | Self::Timeout { .. } => true,
+            Self::Closed { .. } | Self::TooLarge { .. } => false,
+        }
+    }
+
+    /// Finds the connector's own error among the causes of what the HTTP library says.
+    pub(crate) fn from_exchange(error: impl Error + Send + Sync + 'static) -> Self {
+        let mut cause: Option<&(dyn Error + 'static)> = Some(&error);
+        while let Some(current) = cause {
+            if let Some(own) = current.downcast_ref::<Self>() {
+                return own.clone();
+            }
+            cause = current.source();
+        }
+        Self::Closed { source: Arc::new(error) }
+    }
+}
