@@ -38,15 +38,16 @@ fn answer(words: String) -> Vec<Step> {
     vec![Step::Artifact(artifact), Step::Status(TaskState::Completed, None)]
 }
 
-/// The words a question was asked about, when this task waits for an answer.
-fn asked(task: Option<&Task>) -> Option<String> {
-    let history = task?.history.as_ref()?;
+/// The words a question was asked about, when `said` answers it. The SDK stores a new task before the executor sees it,
+/// so the first message of a task is in its history already.
+fn asked(said: &str, task: Option<&Task>) -> Option<String> {
+    let history = task?.history.as_ref().filter(|_| !said.starts_with("ask "))?;
     history.iter().find_map(|message| Some(message.text()?.strip_prefix("ask ")?.to_owned()))
 }
 
 impl Agent {
     fn script(&self, said: &str, task: Option<&Task>) -> Vec<Step> {
-        if let Some(words) = asked(task) {
+        if let Some(words) = asked(said, task) {
             return answer(format!("booked {words} for {said}"));
         }
         let (verb, rest) = said.split_once(' ').unwrap_or((said, ""));
