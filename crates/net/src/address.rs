@@ -63,24 +63,24 @@ pub fn is_public_address(address: IpAddr) -> bool {
 }
 
 const BLOCKED_V4: [(Ipv4Addr, u32); 19] = [
-    (Ipv4Addr::new(0, 0, 0, 0), 8),       // this host, this network
-    (Ipv4Addr::new(10, 0, 0, 0), 8),      // private
-    (Ipv4Addr::new(100, 64, 0, 0), 10),   // carrier-grade NAT, overlay networks
-    (Ipv4Addr::new(127, 0, 0, 0), 8),     // loopback
-    (Ipv4Addr::new(169, 254, 0, 0), 16),  // link-local, cloud metadata
-    (Ipv4Addr::new(172, 16, 0, 0), 12),   // private
-    (Ipv4Addr::new(192, 0, 0, 0), 24),    // protocol assignments, NAT64 discovery
-    (Ipv4Addr::new(192, 0, 2, 0), 24),    // documentation
-    (Ipv4Addr::new(192, 31, 196, 0), 24), // AS112
-    (Ipv4Addr::new(192, 52, 193, 0), 24), // AMT
-    (Ipv4Addr::new(192, 88, 99, 0), 24),  // 6to4 relay
-    (Ipv4Addr::new(192, 168, 0, 0), 16),  // private
-    (Ipv4Addr::new(192, 175, 48, 0), 24), // AS112
-    (Ipv4Addr::new(198, 18, 0, 0), 15),   // benchmarking
-    (Ipv4Addr::new(198, 51, 100, 0), 24), // documentation
-    (Ipv4Addr::new(203, 0, 113, 0), 24),  // documentation
-    (Ipv4Addr::new(224, 0, 0, 0), 4),     // multicast
-    (Ipv4Addr::new(240, 0, 0, 0), 4),     // reserved, broadcast
+    (Ipv4Addr::UNSPECIFIED, 8),            // this host, this network
+    (Ipv4Addr::new(10, 0, 0, 0), 8),       // private
+    (Ipv4Addr::new(100, 64, 0, 0), 10),    // carrier-grade NAT, overlay networks
+    (Ipv4Addr::new(127, 0, 0, 0), 8),      // loopback
+    (Ipv4Addr::new(169, 254, 0, 0), 16),   // link-local, cloud metadata
+    (Ipv4Addr::new(172, 16, 0, 0), 12),    // private
+    (Ipv4Addr::new(192, 0, 0, 0), 24),     // protocol assignments, NAT64 discovery
+    (Ipv4Addr::new(192, 0, 2, 0), 24),     // documentation
+    (Ipv4Addr::new(192, 31, 196, 0), 24),  // AS112
+    (Ipv4Addr::new(192, 52, 193, 0), 24),  // AMT
+    (Ipv4Addr::new(192, 88, 99, 0), 24),   // 6to4 relay
+    (Ipv4Addr::new(192, 168, 0, 0), 16),   // private
+    (Ipv4Addr::new(192, 175, 48, 0), 24),  // AS112
+    (Ipv4Addr::new(198, 18, 0, 0), 15),    // benchmarking
+    (Ipv4Addr::new(198, 51, 100, 0), 24),  // documentation
+    (Ipv4Addr::new(203, 0, 113, 0), 24),   // documentation
+    (Ipv4Addr::new(224, 0, 0, 0), 4),      // multicast
+    (Ipv4Addr::new(240, 0, 0, 0), 4),      // reserved, broadcast
     (Ipv4Addr::new(168, 63, 129, 16), 32), // a cloud's host agent, at a public address
 ];
 

@@ -74,11 +74,16 @@ impl NetClient {
     /// # Errors
     ///
     /// [`NetError::Certificates`] if the configured certificates cannot be used.
+    #[expect(clippy::needless_pass_by_value, reason = "a config is built in place and given away")]
     pub fn new(config: NetConfig) -> Result<Self, NetError> {
         let NetConfig { policy, .. } = config;
         let tls = config.roots.tls_config()?;
         let pools = |policy| Pools::new(&config, policy, &tls);
-        Ok(Self { policy, open: pools(GuardPolicy::Open), public_only: pools(GuardPolicy::PublicOnly) })
+        Ok(Self {
+            policy,
+            open: pools(GuardPolicy::Open),
+            public_only: pools(GuardPolicy::PublicOnly),
+        })
     }
 
     fn pool(&self, policy: GuardPolicy, kind: CallKind) -> &Pool {
@@ -125,9 +130,7 @@ impl Transport for NetClient {
         headers
             .entry(header::USER_AGENT)
             .or_insert(HeaderValue::from_static(concat!("volcanic/", env!("CARGO_PKG_VERSION"))));
-        headers
-            .entry(header::ACCEPT_ENCODING)
-            .or_insert(HeaderValue::from_static("identity"));
+        headers.entry(header::ACCEPT_ENCODING).or_insert(HeaderValue::from_static("identity"));
         let pool = self.pool(self.policy.max(asked), kind);
         match pool.request(request.map(Full::new)).await {
             Ok(response) => Ok(response.map(NetBody::new)),

@@ -123,7 +123,9 @@ fn target(uri: &Uri) -> Result<(&str, u16), NetError> {
     let default = match uri.scheme_str() {
         Some("http") => 80,
         Some("https") => 443,
-        Some(_) | None => return Err(NetError::Unusable { reason: "the scheme is not http or https" }),
+        Some(_) | None => {
+            return Err(NetError::Unusable { reason: "the scheme is not http or https" });
+        }
     };
     let host = uri.host().unwrap_or_default();
     let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
@@ -193,8 +195,7 @@ async fn connect_any(
 
 /// Checks whom the socket is really connected to, before a byte is sent, and sets it up.
 fn vet(stream: &TcpStream, host: &str, policy: GuardPolicy) -> Result<(), NetError> {
-    let failed =
-        |source| NetError::Connect { host: host.to_owned(), source: Arc::new(source) };
+    let failed = |source| NetError::Connect { host: host.to_owned(), source: Arc::new(source) };
     let peer = stream.peer_addr().map_err(failed)?.ip();
     if !policy.admits(peer) {
         return Err(NetError::Refused { host: host.to_owned(), address: Some(peer) });

@@ -31,7 +31,7 @@ mod tests {
     #[test]
     fn seconds_are_taken_as_they_are() {
         check("0", Some(Duration::ZERO));
-        check(" 120 ", Some(Duration::from_secs(120)));
+        check(" 120 ", Some(Duration::from_mins(2)));
     }
 
     #[test]

@@ -37,9 +37,9 @@ impl RootCertificates {
                     builder()?.with_root_certificates(RootCertStore::empty()).with_no_client_auth()
                 }
             },
-            Self::PemFile(path) => builder()?
-                .with_root_certificates(read_pem(path)?)
-                .with_no_client_auth(),
+            Self::PemFile(path) => {
+                builder()?.with_root_certificates(read_pem(path)?).with_no_client_auth()
+            }
         };
         Ok(config)
     }

@@ -39,7 +39,8 @@ fn tables_hold_exactly_the_listed_ranges() {
 #[test]
 fn first_and_last_address_of_every_range_are_refused() {
     for (network, prefix) in BLOCKED_V4 {
-        let last = Ipv4Addr::from_bits(network.to_bits() | u32::MAX.checked_shr(prefix).unwrap_or(0));
+        let last =
+            Ipv4Addr::from_bits(network.to_bits() | u32::MAX.checked_shr(prefix).unwrap_or(0));
         assert!(!is_public_v4(network) && !is_public_v4(last), "{network}/{prefix}");
     }
     for (network, prefix) in BLOCKED_V6 {
@@ -50,13 +51,22 @@ fn first_and_last_address_of_every_range_are_refused() {
 
 #[test]
 fn private_names_are_refused_by_spelling() {
-    for host in
-        ["localhost", "LOCALHOST.", "a.localhost", "printer.local", "db.internal", "x.home.arpa", "router", "[::1]"]
-    {
+    for host in [
+        "localhost",
+        "LOCALHOST.",
+        "a.localhost",
+        "printer.local",
+        "db.internal",
+        "x.home.arpa",
+        "router",
+        "[::1]",
+    ] {
         assert!(!is_public_host(host), "{host}");
         assert!(GuardPolicy::Open.admits_host(host), "{host}");
     }
-    for host in ["agent.example", "notlocalhost.example", "mylocal.example.", "8.8.8.8", "[2606:4700::1]"] {
+    for host in
+        ["agent.example", "notlocalhost.example", "mylocal.example.", "8.8.8.8", "[2606:4700::1]"]
+    {
         assert!(GuardPolicy::PublicOnly.admits_host(host), "{host}");
     }
 }

@@ -1,0 +1,86 @@
+//! TLS, and the limit on connecting.
+
+use std::{io::Write as _, sync::Arc, time::Duration};
+
+use rustls::{ServerConfig, crypto::aws_lc_rs, pki_types::PrivateKeyDer};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+};
+use tokio_rustls::TlsAcceptor;
+use volcanic_net::{NetClient, NetConfig, NetError, RootCertificates};
+
+use crate::server::{Server, client, get, send};
+
+/// A server for `localhost` and the file that its certificate stands in.
+async fn tls_server() -> (Server, tempfile::NamedTempFile) {
+    let certified = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+    let key = PrivateKeyDer::try_from(certified.signing_key.serialize_der()).unwrap();
+    let config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certified.cert.der().clone()], key)
+        .unwrap();
+    let acceptor = TlsAcceptor::from(Arc::new(config));
+    let server = Server::raw(move |stream: TcpStream| {
+        let acceptor = acceptor.clone();
+        async move {
+            let Ok(mut stream) = acceptor.accept(stream).await else { return };
+            let mut seen = [0; 16];
+            stream.read_exact(&mut seen).await.unwrap();
+            let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nsecret";
+            stream.write_all(answer).await.unwrap();
+            stream.shutdown().await.unwrap();
+        }
+    })
+    .await;
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(certified.cert.pem().as_bytes()).unwrap();
+    (server, file)
+}
+
+#[tokio::test]
+async fn certificate_from_the_configured_file_is_trusted() {
+    let (server, file) = tls_server().await;
+    let roots = RootCertificates::PemFile(file.path().to_owned());
+    let client = NetClient::new(NetConfig { roots, ..NetConfig::default() }).unwrap();
+    let url = format!("https://localhost:{}/", server.address.port());
+    let response = send(&client, get(&url)).await.unwrap();
+    assert_eq!(response.into_body().collect(6).await.unwrap(), "secret");
+}
+
+#[tokio::test]
+async fn unknown_certificate_is_refused_before_the_request_leaves() {
+    let (server, _file) = tls_server().await;
+    let url = format!("https://localhost:{}/", server.address.port());
+    let error = send(&client(), get(&url)).await.unwrap_err();
+    assert!(matches!(error, NetError::Tls { .. }), "{error:?}");
+    assert!(error.never_left());
+}
+
+#[tokio::test]
+async fn certificate_of_another_name_is_refused() {
+    let (server, file) = tls_server().await;
+    let roots = RootCertificates::PemFile(file.path().to_owned());
+    let client = NetClient::new(NetConfig { roots, ..NetConfig::default() }).unwrap();
+    let url = format!("https://127.0.0.1:{}/", server.address.port());
+    let error = send(&client, get(&url)).await.unwrap_err();
+    assert!(matches!(error, NetError::Tls { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn silent_handshake_ends_at_the_connect_timeout() {
+    let server = Server::raw(|mut stream| async move {
+        let mut sink = Vec::new();
+        let _ = stream.read_to_end(&mut sink).await;
+    })
+    .await;
+    // Scaled down from ten seconds: only the limit itself is waited for.
+    let connect_timeout = Duration::from_millis(100);
+    let client = NetClient::new(NetConfig { connect_timeout, ..NetConfig::default() }).unwrap();
+    let url = format!("https://{}/", server.address);
+    let error = send(&client, get(&url)).await.unwrap_err();
+    assert!(matches!(error, NetError::Timeout { .. }), "{error:?}");
+    assert!(error.never_left() && error.is_transient());
+}
