@@ -10,6 +10,7 @@ mod chance;
 mod clock;
 mod confined;
 mod secret;
+mod settings;
 
 pub use atomic::{sweep_temp_files, write_atomic};
 pub use backoff::Backoff;
@@ -17,3 +18,4 @@ pub use chance::Chance;
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use confined::{ConfineError, ConfinedDir, ConfinedEntry, DirLock, EntryKind};
 pub use secret::Secret;
+pub use settings::{SettingError, parse_duration, parse_size};

@@ -14,8 +14,8 @@ fn call(state: &mut State, method: &str, params: Value) -> Result<Value, Refusal
 fn state_with_chat() -> State {
     let mut state = State::new("1:token".to_owned());
     state.receive_message(
-        json!({"id": 5, "type": "private"}),
-        json!({"id": 5}),
+        &json!({"id": 5, "type": "private"}),
+        &json!({"id": 5}),
         json!({"text": "hi"}),
     );
     state
