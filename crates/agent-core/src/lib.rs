@@ -1,21 +1,30 @@
 //! The agent core: sessions that turn prompts into answers.
 //!
-//! A [`Session`] takes prompts out of a durable queue, runs a [`Model`] and [`Tool`]s over them, and commits each step
+//! A session ([`spawn`]) takes prompts out of a durable queue, runs a [`Model`] and [`Tool`]s over them, and commits each step
 //! before anybody hears of it. Disk, network and processes are reached only through the traits of this crate:
 //! [`SessionStore`], [`Model`] and [`Tool`].
 
 mod content;
+mod header;
 mod model;
 mod prompt;
+mod session;
 mod store;
 mod tool;
 
 pub use content::{Block, Message, Replay, ToolCall, ToolReply};
 pub use model::{
-    Capabilities, Model, ModelError, ModelErrorKind, ModelEvent, ModelRequest, PartialReply, StopReason, ToolSpec, Usage,
+    Capabilities, Model, ModelError, ModelErrorKind, ModelEvent, ModelRequest, PartialReply,
+    StopReason, ToolSpec, Usage,
 };
 pub use prompt::{Hops, InboundId, NewPrompt, Origin, Prompt, PromptKey, SourceRef, TargetId};
+pub use session::{
+    AbortEnd, Answer, AnswerFormat, AnswerKind, PlainAnswers, RetryConfig, RunStatus,
+    SessionActivity, SessionConfig, SessionDeps, SessionError, SessionEvent, SessionHandle,
+    SessionLimits, SessionStatus, spawn,
+};
 pub use store::{
-    Accepted, Commit, Entry, EntryBody, NewEntry, NewOutbox, OutboxId, OutboxItem, OutboxState, SessionStore, StoreError,
+    Accepted, Commit, Entry, EntryBody, NewEntry, NewOutbox, OutboxId, OutboxItem, OutboxState,
+    SessionStore, StoreError,
 };
 pub use tool::{Tool, ToolContext, ToolOutput};

@@ -24,7 +24,11 @@ pub trait Model: Send + Sync + fmt::Debug {
     ///
     /// Never panics. Every stream ends with exactly one [`ModelEvent::Done`] or [`ModelEvent::Failed`], also after
     /// `cancel` (then with [`ModelErrorKind::Aborted`]). Retrying is the session's business, so that the user sees it.
-    async fn stream(&self, request: ModelRequest, cancel: CancellationToken) -> BoxStream<'static, ModelEvent>;
+    async fn stream(
+        &self,
+        request: ModelRequest,
+        cancel: CancellationToken,
+    ) -> BoxStream<'static, ModelEvent>;
 }
 
 /// What a model can take.

@@ -50,7 +50,8 @@ pub trait SessionStore: Send + Sync + fmt::Debug {
     ///
     /// # Errors
     /// [`StoreError`] when the commit failed.
-    async fn outbox_sent(&self, id: OutboxId, message_id: Option<String>) -> Result<(), StoreError>;
+    async fn outbox_sent(&self, id: OutboxId, message_id: Option<String>)
+    -> Result<(), StoreError>;
 
     /// Puts an item back into the queue after a send that certainly did not happen.
     ///

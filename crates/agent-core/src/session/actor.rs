@@ -1,0 +1,214 @@
+//! The task that owns a session: it starts looks for work, one at a time, and answers commands meanwhile.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use tokio::{
+    sync::{mpsc, oneshot},
+    task::{JoinError, JoinSet},
+    time::{Instant, sleep_until},
+};
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
+
+use super::{
+    Shared,
+    activity::SessionEvent,
+    run::{RunEnd, Runner},
+    stop::RunStop,
+};
+use crate::store::StoreError;
+
+/// What handles ask of the actor.
+#[derive(Debug)]
+pub(super) enum Command {
+    /// Stop the run; answered with whether there was one, and how many prompts wait as far as that is known.
+    Abort(oneshot::Sender<(bool, Option<usize>)>),
+    /// Begin the conversation anew.
+    Reset(oneshot::Sender<Result<(), StoreError>>),
+}
+
+/// Why a session ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SessionEnd {
+    /// Its token was cancelled.
+    Cancelled,
+    /// Every handle is gone.
+    Abandoned,
+}
+
+/// What a job did.
+#[derive(Debug)]
+enum JobEnd {
+    Looked(RunEnd),
+    Reset,
+}
+
+/// A session's actor.
+#[derive(Debug)]
+pub(super) struct Actor {
+    shared: Arc<Shared>,
+    inbox: mpsc::Receiver<Command>,
+    cancel: CancellationToken,
+    /// The runner, while no job has it.
+    runner: Option<Runner>,
+    /// At most one job: a session does one thing at a time.
+    jobs: JoinSet<(Runner, JobEnd)>,
+    stop: Option<RunStop>,
+    /// How often the session had been asked to look when the current look began.
+    seen: u64,
+    aborts: Vec<oneshot::Sender<(bool, Option<usize>)>>,
+    resets: VecDeque<oneshot::Sender<Result<(), StoreError>>>,
+    /// When to look again after the store failed.
+    recheck: Option<Instant>,
+}
+
+impl Actor {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        inbox: mpsc::Receiver<Command>,
+        cancel: CancellationToken,
+    ) -> Self {
+        Self {
+            runner: Some(Runner::new(Arc::clone(&shared))),
+            shared,
+            inbox,
+            cancel,
+            jobs: JoinSet::new(),
+            stop: None,
+            seen: 0,
+            aborts: Vec::new(),
+            resets: VecDeque::new(),
+            recheck: None,
+        }
+    }
+
+    /// Works until the session is to end, then waits for the job that is going on.
+    pub(super) async fn run(mut self) -> SessionEnd {
+        let shared = Arc::clone(&self.shared);
+        let end = loop {
+            let recheck = self.recheck;
+            tokio::select! {
+                biased;
+                () = self.cancel.cancelled() => break SessionEnd::Cancelled,
+                Some(job) = self.jobs.join_next() => self.on_job_ended(job),
+                command = self.inbox.recv() => match command {
+                    Some(command) => self.on_command(command),
+                    None => break SessionEnd::Abandoned,
+                },
+                () = shared.wake.notified() => self.advance(),
+                () = sleep_until(recheck.unwrap_or_else(Instant::now)), if recheck.is_some() => {
+                    self.on_recheck();
+                }
+            }
+        };
+        self.cancel.cancel();
+        // Bounded: a run ends within its grace, and the store's patience is finite.
+        while self.jobs.join_next().await.is_some() {}
+        shared.gauge.send_modify(|gauge| {
+            gauge.running = None;
+            gauge.busy = false;
+            gauge.closed = true;
+        });
+        end
+    }
+
+    fn on_command(&mut self, command: Command) {
+        match command {
+            Command::Abort(reply) => match &self.stop {
+                Some(stop) => {
+                    stop.abort();
+                    self.aborts.push(reply);
+                }
+                None => {
+                    let _ = reply.send((false, None));
+                }
+            },
+            Command::Reset(reply) => {
+                if let Some(stop) = &self.stop {
+                    stop.abort();
+                }
+                self.resets.push_back(reply);
+                self.advance();
+            }
+        }
+    }
+
+    fn on_recheck(&mut self) {
+        self.recheck = None;
+        self.shared.gauge.send_modify(|gauge| gauge.asked += 1);
+        self.advance();
+    }
+
+    fn on_job_ended(&mut self, job: Result<(Runner, JobEnd), JoinError>) {
+        self.stop = None;
+        let (runner, end) = job.unwrap_or_else(|error| {
+            // A bug in this crate or in a model. A new runner reads what is on disk, which counts as a resumption, so
+            // that a run that always panics is given up in the end.
+            tracing::error!(error = %error, "run panicked");
+            (Runner::new(Arc::clone(&self.shared)), JobEnd::Looked(RunEnd::Finished))
+        });
+        self.runner = Some(runner);
+        self.shared.gauge.send_modify(|gauge| {
+            gauge.busy = false;
+            gauge.running = None;
+        });
+        let (mut was_running, mut waiting) = (false, None);
+        match end {
+            JobEnd::Looked(RunEnd::Nothing) => self.settle(),
+            JobEnd::Looked(RunEnd::StoreFailed) => {
+                self.recheck = Some(Instant::now() + self.shared.config.limits.store_recheck);
+                self.settle();
+            }
+            JobEnd::Looked(RunEnd::Aborted { ended_run, waiting: count }) => {
+                (was_running, waiting) = (ended_run, count);
+            }
+            // It came to its end before it noticed.
+            JobEnd::Looked(RunEnd::Finished) => was_running = true,
+            JobEnd::Looked(RunEnd::Suspended) | JobEnd::Reset => {}
+        }
+        for reply in self.aborts.drain(..) {
+            let _ = reply.send((was_running, waiting));
+        }
+        self.advance();
+    }
+
+    /// Notes that nothing was left of what had been asked for when the look began.
+    fn settle(&mut self) {
+        let seen = self.seen;
+        self.shared.gauge.send_modify(|gauge| gauge.settled = seen);
+        if self.resets.is_empty() && self.shared.gauge.borrow().is_idle() {
+            self.shared.publish(SessionEvent::Idle);
+        }
+    }
+
+    /// Starts the next job if there is reason for one and none is going on.
+    fn advance(&mut self) {
+        let Some(mut runner) = self.runner.take() else { return };
+        if let Some(reply) = self.resets.pop_front() {
+            self.shared.gauge.send_modify(|gauge| gauge.busy = true);
+            let job = async move {
+                let end = runner.reset().await;
+                let _ = reply.send(end);
+                (runner, JobEnd::Reset)
+            };
+            self.jobs.spawn(job.in_current_span());
+            return;
+        }
+        if self.shared.gauge.borrow().is_idle() {
+            self.runner = Some(runner);
+            return;
+        }
+        self.shared.gauge.send_modify(|gauge| {
+            gauge.busy = true;
+            self.seen = gauge.asked;
+        });
+        self.recheck = None;
+        let stop = RunStop::new(&self.cancel);
+        self.stop = Some(stop.clone());
+        let job = async move {
+            let end = runner.run_next(&stop).await;
+            (runner, JobEnd::Looked(end))
+        };
+        self.jobs.spawn(job.in_current_span());
+    }
+}
