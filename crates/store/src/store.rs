@@ -1,0 +1,154 @@
+//! The store as hosts hold it, and its session family.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use rusqlite::Connection;
+use volcanic_agent_core::{
+    Accepted, Commit, Entry, NewPrompt, OutboxId, OutboxItem, Prompt, SessionStore, StoreError,
+    TargetId,
+};
+use volcanic_base::Clock;
+
+use crate::conversation;
+use crate::inbound;
+use crate::open::{StoreOpenError, open_for_writing};
+use crate::outbox::{self, OutboxEnd, Unclaimed};
+use crate::readers::Readers;
+use crate::writer::{WriteScope, Writer};
+
+/// The state of one assistant: all its conversations, sends, watches and received updates. Clones share it.
+///
+/// Must be used within a Tokio runtime. One process at a time writes a database: the host holds the state folder's lock.
+#[derive(Debug, Clone)]
+pub struct Store {
+    writer: Writer,
+    readers: Readers,
+    unclaimed: Unclaimed,
+}
+
+/// How much a store wrote, for metrics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StoreStats {
+    /// Commits, each with its flush to disk.
+    pub commits: u64,
+    /// Writes that those commits held.
+    pub writes: u64,
+}
+
+impl Store {
+    /// Opens the database at `path`, or creates it (the folder with mode 0700, the file with 0600). Blocks briefly.
+    ///
+    /// # Errors
+    /// [`StoreOpenError`], which names the file; the file is as it was.
+    pub fn open(path: &Path, clock: Arc<dyn Clock>) -> Result<Self, StoreOpenError> {
+        let opened = open_for_writing(path)?;
+        Ok(Self {
+            writer: Writer::new(path.to_owned(), clock, opened),
+            readers: Readers::new(path.to_owned()),
+            unclaimed: Unclaimed::default(),
+        })
+    }
+
+    /// Refuses new work, waits for what was accepted and closes the files. Later calls on any clone fail.
+    pub async fn close(&self) {
+        self.readers.close().await;
+        self.writer.close().await;
+    }
+
+    /// How much was written so far.
+    pub fn stats(&self) -> StoreStats {
+        let (commits, writes) = self.writer.counts();
+        StoreStats { commits, writes }
+    }
+
+    pub(crate) fn writer(&self) -> &Writer {
+        &self.writer
+    }
+
+    pub(crate) fn readers(&self) -> &Readers {
+        &self.readers
+    }
+
+    async fn end_outbox(
+        &self,
+        id: OutboxId,
+        end: OutboxEnd,
+        action: &'static str,
+    ) -> Result<(), StoreError> {
+        let work = move |scope: &WriteScope<'_>| outbox::end(scope, id, end);
+        self.writer.write(work).await.map_err(|error| error.into_session(action))
+    }
+}
+
+#[async_trait]
+impl SessionStore for Store {
+    async fn accept(&self, prompt: NewPrompt) -> Result<Accepted, StoreError> {
+        let work = move |scope: &WriteScope<'_>| inbound::accept(scope, &prompt);
+        self.writer.write(work).await.map_err(|error| error.into_session("accept a prompt"))
+    }
+
+    async fn waiting(&self, target: &TargetId) -> Result<Vec<Prompt>, StoreError> {
+        let target = target.clone();
+        let work = move |connection: &Connection| inbound::waiting(connection, &target);
+        self.readers
+            .read(work)
+            .await
+            .map_err(|error| error.into_session("read the waiting prompts"))
+    }
+
+    async fn commit(&self, commit: Commit) -> Result<Vec<Entry>, StoreError> {
+        let work = move |scope: &WriteScope<'_>| conversation::commit(scope, commit);
+        self.writer
+            .write(work)
+            .await
+            .map_err(|error| error.into_session("commit a step of the conversation"))
+    }
+
+    async fn entries(&self, target: &TargetId) -> Result<Vec<Entry>, StoreError> {
+        let target = target.clone();
+        let work = move |connection: &Connection| conversation::entries(connection, &target);
+        self.readers.read(work).await.map_err(|error| error.into_session("read the conversation"))
+    }
+
+    async fn next_outbox(&self, target: &TargetId) -> Result<Option<OutboxItem>, StoreError> {
+        let (target, unclaimed) = (target.clone(), self.unclaimed.clone());
+        let flights = unclaimed.flights();
+        let back = flights.clone();
+        let work = move |scope: &WriteScope<'_>| {
+            outbox::put_back(scope, &back)?;
+            Ok(outbox::take(scope, &target)?.map(|item| unclaimed.guard(item)))
+        };
+        let taken = self
+            .writer
+            .write(work)
+            .await
+            .map_err(|error| error.into_session("take an outbox item"))?;
+        self.unclaimed.forget(&flights);
+        Ok(taken.and_then(outbox::ClaimGuard::claim))
+    }
+
+    async fn outbox_sent(
+        &self,
+        id: OutboxId,
+        message_id: Option<String>,
+    ) -> Result<(), StoreError> {
+        self.end_outbox(id, OutboxEnd::Sent { message_id }, "mark an outbox item as sent").await
+    }
+
+    async fn outbox_retry(&self, id: OutboxId) -> Result<(), StoreError> {
+        self.end_outbox(id, OutboxEnd::Queued, "put an outbox item back").await
+    }
+
+    async fn outbox_failed(&self, id: OutboxId, reason: String) -> Result<(), StoreError> {
+        self.end_outbox(id, OutboxEnd::Failed { reason }, "give an outbox item up").await
+    }
+
+    async fn targets_with_work(&self) -> Result<Vec<TargetId>, StoreError> {
+        self.readers
+            .read(conversation::targets_with_work)
+            .await
+            .map_err(|error| error.into_session("read which conversations have work"))
+    }
+}

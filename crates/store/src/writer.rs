@@ -1,0 +1,319 @@
+//! The one writer: takes everything that waits into one transaction, commits once, then answers each caller.
+//!
+//! A worker runs on the blocking pool only while there is work, so an idle store neither holds a thread nor keeps paused
+//! test time from moving.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use jiff::Timestamp;
+use rusqlite::Connection;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::task::spawn_blocking;
+use tokio_util::task::TaskTracker;
+use volcanic_base::Clock;
+
+use crate::error::DbError;
+use crate::open::{Opened, connect_writer};
+
+/// Callers beyond this many wait for a place: their work is in memory, and a commit takes milliseconds.
+const QUEUE_CAPACITY: u32 = 1024;
+
+/// Work that shares a commit at most. Larger groups gain little, and their first caller waits for the last.
+const GROUP_LIMIT: usize = 256;
+
+/// What a piece of work sees.
+#[derive(Debug)]
+pub(crate) struct WriteScope<'a> {
+    /// The connection, inside a savepoint of the group's transaction.
+    pub(crate) connection: &'a Connection,
+    /// The time of the write.
+    pub(crate) now: Timestamp,
+    /// The number of this opening.
+    pub(crate) start: i64,
+}
+
+/// Hands work to the writer.
+#[derive(Debug, Clone)]
+pub(crate) struct Writer {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    path: PathBuf,
+    clock: Arc<dyn Clock>,
+    start: i64,
+    places: Arc<Semaphore>,
+    queue: Mutex<Queue>,
+    workers: TaskTracker,
+    /// Held by the worker alone; empty after a failed commit (the descriptor is not trusted again) and after closing.
+    connection: Mutex<Option<Connection>>,
+    commits: AtomicU64,
+    jobs: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    waiting: VecDeque<Job>,
+    /// Whether a worker is on it.
+    busy: bool,
+}
+
+impl Writer {
+    pub(crate) fn new(path: PathBuf, clock: Arc<dyn Clock>, opened: Opened) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                path,
+                clock,
+                start: opened.start,
+                places: Arc::new(Semaphore::new(QUEUE_CAPACITY as usize)),
+                queue: Mutex::default(),
+                workers: TaskTracker::new(),
+                connection: Mutex::new(Some(opened.connection)),
+                commits: AtomicU64::new(0),
+                jobs: AtomicU64::new(0),
+            }),
+        }
+    }
+
+    /// Runs `work` in the next group and returns once the group is on disk; an error undoes this piece alone.
+    ///
+    /// # Cancel safety
+    /// A caller that goes away before a place was free has written nothing; later, the work is done without it.
+    pub(crate) async fn write<T, F>(&self, work: F) -> Result<T, DbError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&WriteScope<'_>) -> Result<T, DbError> + Send + 'static,
+    {
+        let place =
+            Arc::clone(&self.shared.places).acquire_owned().await.map_err(|_| DbError::Closed)?;
+        let (answer, answered) = oneshot::channel();
+        Shared::enqueue(&self.shared, Job { task: Box::new(Work { work, answer }), _place: place });
+        answered.await.map_err(|_| DbError::Dropped)?
+    }
+
+    /// Waits for everything accepted, joins the worker, writes the log back into the database and closes it.
+    pub(crate) async fn close(&self) {
+        let shared = Arc::clone(&self.shared);
+        // With every place taken nothing waits; an error says that an earlier call came this far.
+        if let Ok(_all) = shared.places.acquire_many(QUEUE_CAPACITY).await {
+            shared.places.close();
+        }
+        shared.workers.close();
+        shared.workers.wait().await;
+        let closing = spawn_blocking(move || {
+            if let Some(connection) = lock(&shared.connection).take()
+                && let Err((_, error)) = connection.close()
+            {
+                tracing::warn!(%error, "store not closed cleanly");
+            }
+        });
+        if let Err(error) = closing.await {
+            tracing::error!(%error, "store not closed");
+        }
+    }
+
+    /// Commits so far, and the pieces of work that they held.
+    pub(crate) fn counts(&self) -> (u64, u64) {
+        (self.shared.commits.load(Ordering::Relaxed), self.shared.jobs.load(Ordering::Relaxed))
+    }
+}
+
+/// A piece of work with its caller's place in the queue.
+struct Job {
+    task: Box<dyn Task>,
+    _place: OwnedSemaphorePermit,
+}
+
+impl fmt::Debug for Job {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Job")
+    }
+}
+
+/// Answers a caller once the fate of the group is known.
+type Finish = Box<dyn FnOnce(Result<(), Arc<rusqlite::Error>>)>;
+
+/// What a piece of work left.
+struct Worked {
+    /// Whether its changes are to be undone.
+    undo: bool,
+    finish: Finish,
+}
+
+trait Task: Send {
+    fn run(self: Box<Self>, scope: &WriteScope<'_>) -> Worked;
+    fn refuse(self: Box<Self>, error: Arc<rusqlite::Error>);
+}
+
+struct Work<T, F> {
+    work: F,
+    answer: oneshot::Sender<Result<T, DbError>>,
+}
+
+impl<T, F> Task for Work<T, F>
+where
+    T: Send + 'static,
+    F: FnOnce(&WriteScope<'_>) -> Result<T, DbError> + Send,
+{
+    fn run(self: Box<Self>, scope: &WriteScope<'_>) -> Worked {
+        let Self { work, answer } = *self;
+        // The panic hook has told where; here it is the failure of one piece of work, its neighbours go on.
+        let result =
+            catch_unwind(AssertUnwindSafe(|| work(scope))).unwrap_or(Err(DbError::Panicked));
+        Worked {
+            undo: result.is_err(),
+            finish: Box::new(move |committed| {
+                let result =
+                    result.and_then(|value| committed.map(|()| value).map_err(DbError::Commit));
+                // A caller that went away does not want the answer.
+                drop(answer.send(result));
+            }),
+        }
+    }
+
+    fn refuse(self: Box<Self>, error: Arc<rusqlite::Error>) {
+        drop(self.answer.send(Err(DbError::Commit(error))));
+    }
+}
+
+impl Shared {
+    fn enqueue(shared: &Arc<Self>, job: Job) {
+        let mut queue = lock(&shared.queue);
+        queue.waiting.push_back(job);
+        let begin = !std::mem::replace(&mut queue.busy, true);
+        // A runtime that is stopping drops the shift at once, and that takes the lock again.
+        drop(queue);
+        if begin {
+            let shift = Shift { shared: Arc::clone(shared), over: false };
+            drop(shared.workers.spawn_blocking(move || shift.work()));
+        }
+    }
+
+    /// The next group, or the end of the shift: decided under one lock, so no job is left behind.
+    fn next_group(&self) -> Option<VecDeque<Job>> {
+        let mut queue = lock(&self.queue);
+        if queue.waiting.is_empty() {
+            queue.busy = false;
+            return None;
+        }
+        let take = queue.waiting.len().min(GROUP_LIMIT);
+        Some(queue.waiting.drain(..take).collect())
+    }
+
+    /// Runs jobs from the front of `group` in one transaction; what is left in it was not begun.
+    fn run_group(&self, slot: &mut Option<Connection>, group: &mut VecDeque<Job>) {
+        let mut finishes = Vec::with_capacity(group.len());
+        let outcome = match self.begin(slot) {
+            Ok(connection) => self.run_jobs(connection, group, &mut finishes),
+            Err(error) => {
+                let error = Arc::new(error);
+                for job in group.drain(..) {
+                    job.task.refuse(Arc::clone(&error));
+                }
+                Err(error)
+            }
+        };
+        match &outcome {
+            Ok(()) => {
+                self.commits.fetch_add(1, Ordering::Relaxed);
+                self.jobs.fetch_add(finishes.len() as u64, Ordering::Relaxed);
+            }
+            Err(error) => {
+                tracing::error!(%error, jobs = finishes.len(), "store commit failed");
+                // A descriptor whose flush failed may claim success the next time.
+                *slot = None;
+            }
+        }
+        for finish in finishes {
+            finish(outcome.clone());
+        }
+    }
+
+    fn begin<'a>(&self, slot: &'a mut Option<Connection>) -> rusqlite::Result<&'a Connection> {
+        let connection = match slot.take() {
+            Some(connection) => connection,
+            None => connect_writer(&self.path)?,
+        };
+        let connection = slot.insert(connection);
+        run(connection, "BEGIN IMMEDIATE")?;
+        Ok(connection)
+    }
+
+    fn run_jobs(
+        &self,
+        connection: &Connection,
+        group: &mut VecDeque<Job>,
+        finishes: &mut Vec<Finish>,
+    ) -> Result<(), Arc<rusqlite::Error>> {
+        let scope = WriteScope { connection, now: self.clock.now(), start: self.start };
+        while let Some(Job { task, _place }) = group.pop_front() {
+            run(connection, "SAVEPOINT job")?;
+            let Worked { undo, finish } = task.run(&scope);
+            finishes.push(finish);
+            if connection.is_autocommit() {
+                // A full disk or a failed read makes SQLite undo the whole transaction, not the statement alone.
+                return Err(Arc::new(rusqlite::Error::SqliteFailure(
+                    rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_ABORT_ROLLBACK),
+                    None,
+                )));
+            }
+            if undo {
+                run(connection, "ROLLBACK TO job")?;
+            }
+            run(connection, "RELEASE job")?;
+        }
+        run(connection, "COMMIT")?;
+        Ok(())
+    }
+}
+
+/// One stretch of work on the blocking pool.
+struct Shift {
+    shared: Arc<Shared>,
+    over: bool,
+}
+
+impl Shift {
+    fn work(mut self) {
+        let mut slot = lock(&self.shared.connection);
+        while let Some(mut group) = self.shared.next_group() {
+            while !group.is_empty() {
+                self.shared.run_group(&mut slot, &mut group);
+            }
+        }
+        drop(slot);
+        self.over = true;
+    }
+}
+
+impl Drop for Shift {
+    /// A shift that did not reach its end (its runtime stopped before it began) fails what waits, so that nobody waits for
+    /// ever and the next caller starts a new one.
+    fn drop(&mut self) {
+        if !self.over {
+            let mut queue = lock(&self.shared.queue);
+            queue.busy = false;
+            let left = std::mem::take(&mut queue.waiting);
+            drop(queue);
+            drop(left);
+        }
+    }
+}
+
+fn run(connection: &Connection, sql: &str) -> rusqlite::Result<()> {
+    connection.prepare_cached(sql)?.execute([]).map(drop)
+}
+
+/// A panic under one of these locks leaves nothing half-done: work that panics is caught and undone.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

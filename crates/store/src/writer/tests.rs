@@ -1,0 +1,210 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::join_all;
+use tempfile::TempDir;
+use volcanic_base::SystemClock;
+
+use super::{WriteScope, Writer};
+use crate::error::DbError;
+use crate::open::open_for_writing;
+
+struct Bench {
+    folder: TempDir,
+    writer: Writer,
+}
+
+impl Bench {
+    async fn new() -> Self {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("state.db");
+        let writer =
+            Writer::new(path.clone(), Arc::new(SystemClock), open_for_writing(&path).unwrap());
+        let bench = Self { folder, writer };
+        bench
+            .run(|scope| Ok(scope.connection.execute_batch("CREATE TABLE words (word TEXT)")?))
+            .await
+            .unwrap();
+        bench
+    }
+
+    async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&WriteScope<'_>) -> Result<T, DbError> + Send + 'static,
+    ) -> Result<T, DbError> {
+        self.writer.write(work).await
+    }
+
+    async fn say(&self, word: &'static str) -> Result<(), DbError> {
+        self.run(move |scope| insert(scope, word)).await
+    }
+
+    /// Runs the works in one group: a gate holds the worker until all of them wait.
+    async fn together<T: Send + 'static>(
+        &self,
+        works: Vec<Box<dyn FnOnce(&WriteScope<'_>) -> Result<T, DbError> + Send>>,
+    ) -> Vec<Result<T, DbError>> {
+        let (open, gate) = std::sync::mpsc::channel::<()>();
+        let (began, begun) = tokio::sync::oneshot::channel();
+        let held = self.run(move |_| {
+            began.send(()).unwrap();
+            gate.recv().unwrap();
+            Ok(())
+        });
+        let behind = async {
+            begun.await.unwrap();
+            let works = join_all(works.into_iter().map(|work| self.run(work)));
+            tokio::join!(works, async move { open.send(()).unwrap() }).0
+        };
+        let (held, results) = tokio::join!(held, behind);
+        held.unwrap();
+        results
+    }
+
+    fn words(&self) -> Vec<String> {
+        let connection = rusqlite::Connection::open(self.folder.path().join("state.db")).unwrap();
+        let mut statement = connection.prepare("SELECT word FROM words ORDER BY rowid").unwrap();
+        statement.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap()
+    }
+}
+
+fn insert(scope: &WriteScope<'_>, word: &str) -> Result<(), DbError> {
+    scope.connection.execute("INSERT INTO words VALUES (?1)", [word])?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn every_commit_is_flushed_to_a_log_and_links_are_checked() {
+    let bench = Bench::new().await;
+    let (mode, synchronous, foreign): (String, i64, i64) = bench
+        .run(|scope| {
+            let mode = scope.connection.query_row("PRAGMA journal_mode", [], |row| row.get(0))?;
+            let synchronous =
+                scope.connection.query_row("PRAGMA synchronous", [], |row| row.get(0))?;
+            let foreign =
+                scope.connection.query_row("PRAGMA foreign_keys", [], |row| row.get(0))?;
+            Ok((mode, synchronous, foreign))
+        })
+        .await
+        .unwrap();
+    assert_eq!((mode.as_str(), synchronous, foreign), ("wal", 2, 1));
+}
+
+#[tokio::test]
+async fn work_that_waits_shares_one_commit() {
+    let bench = Bench::new().await;
+    let (before, _) = bench.writer.counts();
+    let results = bench
+        .together(vec![
+            Box::new(|scope: &WriteScope<'_>| insert(scope, "a")),
+            Box::new(|scope: &WriteScope<'_>| insert(scope, "b")),
+        ])
+        .await;
+    assert!(results.iter().all(Result::is_ok));
+    assert_eq!(bench.writer.counts().0, before + 2, "the gate's and the one they share");
+    assert_eq!(bench.words(), ["a", "b"]);
+}
+
+#[tokio::test]
+async fn failed_work_is_undone_alone() {
+    let bench = Bench::new().await;
+    let results = bench
+        .together(vec![
+            Box::new(|scope: &WriteScope<'_>| insert(scope, "a")),
+            Box::new(|scope: &WriteScope<'_>| {
+                insert(scope, "undone")?;
+                Err(DbError::NoEntry)
+            }),
+            Box::new(|scope: &WriteScope<'_>| insert(scope, "c")),
+        ])
+        .await;
+    assert!(matches!(results[..], [Ok(()), Err(DbError::NoEntry), Ok(())]));
+    assert_eq!(bench.words(), ["a", "c"]);
+}
+
+#[tokio::test]
+async fn lost_transaction_fails_its_group_and_the_rest_goes_on() {
+    let bench = Bench::new().await;
+    let results = bench
+        .together(vec![
+            Box::new(|scope: &WriteScope<'_>| insert(scope, "a")),
+            Box::new(|scope: &WriteScope<'_>| {
+                // What SQLite does by itself on a full disk or a failed read.
+                scope.connection.execute_batch("ROLLBACK")?;
+                Err(DbError::NoEntry)
+            }),
+            Box::new(|scope: &WriteScope<'_>| insert(scope, "c")),
+        ])
+        .await;
+    assert!(
+        matches!(results[..], [Err(DbError::Commit(_)), Err(DbError::NoEntry), Ok(())]),
+        "{results:?}"
+    );
+    assert_eq!(bench.words(), ["c"]);
+}
+
+#[tokio::test]
+async fn full_disk_keeps_nothing_of_what_failed() {
+    let bench = Bench::new().await;
+    bench.say("before").await.unwrap();
+    // A file that must not grow behaves like a full disk.
+    bench
+        .run(|scope| {
+            scope.connection.pragma_update_and_check(None, "max_page_count", 40, |_| Ok(()))?;
+            Ok(())
+        })
+        .await
+        .unwrap();
+    let results = bench
+        .together(vec![
+            Box::new(|scope: &WriteScope<'_>| insert(scope, "small")),
+            Box::new(|scope: &WriteScope<'_>| insert(scope, &"x".repeat(3_000_000))),
+        ])
+        .await;
+    assert!(results[1].is_err());
+    let kept = bench.words();
+    let expected: &[&str] = if results[0].is_ok() { &["before", "small"] } else { &["before"] };
+    assert_eq!(kept, expected);
+    bench.say("after").await.unwrap();
+    assert_eq!(bench.words().last().map(String::as_str), Some("after"));
+}
+
+#[tokio::test]
+async fn lock_held_by_another_program_fails_the_work_and_the_writer_recovers() {
+    let bench = Bench::new().await;
+    bench.run(|scope| Ok(scope.connection.busy_timeout(Duration::from_millis(5))?)).await.unwrap();
+    let other = rusqlite::Connection::open(bench.folder.path().join("state.db")).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    assert!(matches!(bench.say("a").await, Err(DbError::Commit(_))));
+    other.execute_batch("ROLLBACK").unwrap();
+    bench.say("b").await.unwrap();
+    assert_eq!(bench.words(), ["b"]);
+}
+
+#[tokio::test]
+async fn panicking_work_is_undone_alone() {
+    let bench = Bench::new().await;
+    let results = bench
+        .together(vec![
+            Box::new(|scope: &WriteScope<'_>| insert(scope, "a")),
+            Box::new(|scope: &WriteScope<'_>| {
+                insert(scope, "half")?;
+                panic!("a bug of ours");
+            }),
+            Box::new(|scope: &WriteScope<'_>| insert(scope, "c")),
+        ])
+        .await;
+    assert!(matches!(results[..], [Ok(()), Err(DbError::Panicked), Ok(())]));
+    bench.say("after").await.unwrap();
+    assert_eq!(bench.words(), ["a", "c", "after"]);
+    bench.writer.close().await;
+    assert!(matches!(bench.say("late").await, Err(DbError::Closed)));
+}
+
+#[tokio::test]
+async fn every_opening_has_a_number_of_its_own() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("state.db");
+    let numbers: Vec<_> = (0..3).map(|_| open_for_writing(&path).unwrap().start).collect();
+    assert_eq!(numbers, [1, 2, 3]);
+}

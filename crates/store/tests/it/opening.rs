@@ -1,0 +1,141 @@
+//! Opening: modes, formats, damage.
+
+use std::error::Error as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use tempfile::TempDir;
+use volcanic_agent_core::{Accepted, SessionStore as _};
+use volcanic_base::ManualClock;
+use volcanic_store::{Store, StoreOpenError};
+
+use crate::fixture::{Fixture, chat, prompt, start};
+
+fn open(path: &Path) -> Result<Store, StoreOpenError> {
+    Store::open(path, Arc::new(ManualClock::at(start())))
+}
+
+fn mode(path: &Path) -> u32 {
+    std::fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[tokio::test]
+async fn folder_and_files_are_for_the_owner_alone() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("telegram").join("state.db");
+    let store = open(&path).unwrap();
+    store.accept(prompt("1", "k")).await.unwrap();
+    assert_eq!(mode(path.parent().unwrap()), 0o700);
+    for name in ["state.db", "state.db-wal", "state.db-shm"] {
+        assert_eq!(mode(&path.with_file_name(name)), 0o600, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn state_is_there_after_dropping_and_opening_again() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("state.db");
+    let store = open(&path).unwrap();
+    store.accept(prompt("1", "k")).await.unwrap();
+    drop(store);
+    let store = open(&path).unwrap();
+    assert_eq!(store.accept(prompt("1", "k")).await.unwrap(), Accepted::AlreadyThere);
+    assert_eq!(store.waiting(&chat("1")).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn torn_end_of_the_log_costs_nothing_that_was_answered_before() {
+    let fixture = Fixture::new();
+    fixture.accept(prompt("1", "a")).await;
+    let log = fixture.folder.path().join("state.db-wal");
+    let answered = std::fs::metadata(&log).unwrap().len();
+    fixture.accept(prompt("1", "b")).await;
+    let whole = std::fs::read(&log).unwrap();
+    let end = whole.len();
+    assert!(answered < end as u64);
+    for cut in (usize::try_from(answered).unwrap()..end).step_by(997) {
+        let folder = TempDir::new().unwrap();
+        std::fs::copy(fixture.path(), folder.path().join("state.db")).unwrap();
+        std::fs::write(folder.path().join("state.db-wal"), &whole[..cut]).unwrap();
+        let store = open(&folder.path().join("state.db")).unwrap();
+        let keys: Vec<_> = store
+            .waiting(&chat("1"))
+            .await
+            .unwrap()
+            .into_iter()
+            .map(|prompt| prompt.prompt.key)
+            .collect();
+        assert_eq!(keys.iter().map(|key| key.as_str()).collect::<Vec<_>>(), ["a"], "cut at {cut}");
+    }
+}
+
+#[test]
+fn newer_format_is_refused_by_name_and_left_alone() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("state.db");
+    drop(open(&path).unwrap());
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    connection.pragma_update(None, "user_version", 7).unwrap();
+    drop(connection);
+    let before = std::fs::read(&path).unwrap();
+    let error = open(&path).unwrap_err();
+    assert!(matches!(error, StoreOpenError::Newer { found: 7, known: 1, .. }));
+    let expected = format!(
+        "`{}` has format 7, this version knows formats up to 1: use a newer version",
+        path.display()
+    );
+    assert_eq!(error.to_string(), expected);
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+}
+
+#[test]
+fn damaged_file_is_named_and_left_alone() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("state.db");
+    let rubbish = b"this is no database, whatever its name says".repeat(100);
+    std::fs::write(&path, &rubbish).unwrap();
+    let error = open(&path).unwrap_err();
+    assert!(matches!(error, StoreOpenError::Damaged { .. }), "{error:?}");
+    assert!(error.to_string().contains(&path.display().to_string()));
+    assert!(error.to_string().contains(".recover"));
+    assert!(error.source().is_some());
+    assert_eq!(std::fs::read(&path).unwrap(), rubbish);
+}
+
+#[tokio::test]
+async fn file_that_lost_its_end_is_damaged() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("state.db");
+    let store = open(&path).unwrap();
+    store.accept(prompt("1", "k")).await.unwrap();
+    store.close().await;
+    let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+    file.set_len(8192).unwrap();
+    let error = open(&path).unwrap_err();
+    assert!(matches!(error, StoreOpenError::Damaged { .. }), "{error:?}");
+}
+
+#[test]
+fn database_of_another_program_is_refused_and_left_alone() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("state.db");
+    let other = rusqlite::Connection::open(&path).unwrap();
+    other.execute_batch("CREATE TABLE entries (id INTEGER)").unwrap();
+    drop(other);
+    let before = std::fs::read(&path).unwrap();
+    assert!(matches!(open(&path).unwrap_err(), StoreOpenError::Foreign { .. }));
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+}
+
+#[test]
+fn folder_that_cannot_be_made_is_an_error_that_names_the_file() {
+    let folder = TempDir::new().unwrap();
+    std::fs::write(folder.path().join("taken"), "a file").unwrap();
+    let path = folder.path().join("taken").join("state.db");
+    let error = open(&path).unwrap_err();
+    assert!(
+        matches!(&error, StoreOpenError::Create { path: named, .. } if *named == path),
+        "{error:?}"
+    );
+}
