@@ -118,17 +118,10 @@ fn skip_lines(
         if buffer.is_empty() {
             return Ok(skipped + u64::from(inside));
         }
-        let used = match buffer.iter().position(|byte| *byte == b'\n') {
-            Some(position) => {
-                skipped += 1;
-                inside = false;
-                position + 1
-            }
-            None => {
-                inside = true;
-                buffer.len()
-            }
-        };
+        let end = buffer.iter().position(|byte| *byte == b'\n');
+        skipped += u64::from(end.is_some());
+        inside = end.is_none();
+        let used = end.map_or(buffer.len(), |position| position + 1);
         reader.consume(used);
     }
     Ok(skipped)

@@ -104,7 +104,8 @@ mod tests {
 
     #[test]
     fn tail_stops_at_the_line_limit() {
-        let text: String = (1..=MAX_LINES + 5).map(|number| format!("{number}\n")).collect();
+        let lines: Vec<String> = (1..=MAX_LINES + 5).map(|number| number.to_string()).collect();
+        let text = lines.join("\n");
         let tail = keep_tail(&text);
         assert_eq!((tail.lines, tail.cut_line), (MAX_LINES, false));
         assert!(tail.text.starts_with("6\n7\n") && tail.text.ends_with("\n2005"), "{tail:?}");
@@ -112,8 +113,7 @@ mod tests {
 
     #[test]
     fn tail_stops_at_the_byte_limit_between_lines() {
-        let line = "x".repeat(999);
-        let text: String = (0..100).map(|_| format!("{line}\n")).collect();
+        let text = format!("{}\n", "x".repeat(999)).repeat(100);
         let tail = keep_tail(&text);
         assert_eq!((tail.lines, tail.text.len()), (51, 51 * 1000 - 1));
     }
