@@ -1,1 +1,113 @@
+use serde_json::json;
 
+use super::*;
+use crate::{content::ToolReply, model::Usage};
+
+fn user(text: &str) -> EntryBody {
+    EntryBody::User {
+        text: text.to_owned(),
+        origin: Origin::Owner,
+        key: PromptKey::new("k"),
+        hops: 2,
+        source: None,
+    }
+}
+
+fn call(id: &str) -> ToolCall {
+    ToolCall { id: id.to_owned(), name: "t".to_owned(), arguments: Ok(json!({})), replay: None }
+}
+
+fn reply(ids: &[&str], stop: StopReason) -> EntryBody {
+    let blocks = ids.iter().map(|id| Block::ToolCall(call(id))).collect();
+    EntryBody::Assistant { blocks, stop, model: "m".to_owned(), usage: Usage::default() }
+}
+
+fn result(id: &str) -> EntryBody {
+    EntryBody::Tool(ToolReply {
+        call_id: id.to_owned(),
+        name: "t".to_owned(),
+        text: String::new(),
+        is_error: false,
+    })
+}
+
+fn failed(last: bool) -> EntryBody {
+    EntryBody::Failed { blocks: Vec::new(), reason: String::new(), aborted: false, last }
+}
+
+fn log(entries: impl IntoIterator<Item = EntryBody>) -> ConversationLog {
+    let mut log = ConversationLog::default();
+    log.append(entries);
+    log
+}
+
+#[track_caller]
+fn check(entries: impl IntoIterator<Item = EntryBody>, expected: RunStep) {
+    assert_eq!(log(entries).next_step(2), expected);
+}
+
+#[test]
+fn run_asks_until_a_reply_has_no_calls() {
+    use StopReason::{Stop, ToolUse};
+    check([], RunStep::Over);
+    check([user("a")], RunStep::Ask { wrap_up: false });
+    check([user("a"), reply(&["1"], ToolUse)], RunStep::Call(vec![call("1")]));
+    check([user("a"), reply(&["1"], ToolUse), result("1")], RunStep::Ask { wrap_up: false });
+    check([user("a"), reply(&["1"], ToolUse), result("1"), reply(&[], Stop)], RunStep::Over);
+}
+
+#[test]
+fn calls_of_a_reply_that_says_stop_are_run_and_those_of_a_cut_one_are_not() {
+    check([user("a"), reply(&["1"], StopReason::Stop)], RunStep::Call(vec![call("1")]));
+    for stop in [StopReason::Length, StopReason::Refusal] {
+        check([user("a"), reply(&["1", "2"], stop)], RunStep::Refuse(vec![call("1"), call("2")]));
+    }
+}
+
+#[test]
+fn only_calls_without_a_result_are_missing() {
+    let entries = [user("a"), reply(&["1", "2", "3"], StopReason::ToolUse), result("2")];
+    check(entries, RunStep::Call(vec![call("1"), call("3")]));
+}
+
+#[test]
+fn same_id_in_an_earlier_reply_is_another_call() {
+    let turn = || reply(&["1"], StopReason::ToolUse);
+    check([user("a"), turn(), result("1"), turn()], RunStep::Call(vec![call("1")]));
+}
+
+#[test]
+fn last_turn_sums_up() {
+    let turn = |id: &'static str| [reply(&[id], StopReason::ToolUse), result(id)];
+    let entries = [user("a")].into_iter().chain(turn("1")).chain(turn("2"));
+    check(entries, RunStep::Ask { wrap_up: true });
+}
+
+#[test]
+fn turns_of_an_earlier_run_do_not_count() {
+    let turn = |id: &'static str| [reply(&[id], StopReason::ToolUse), result(id)];
+    let earlier = [user("a")].into_iter().chain(turn("1")).chain(turn("2"));
+    check(earlier.chain([failed(true), user("b")]), RunStep::Ask { wrap_up: false });
+}
+
+#[test]
+fn failures_in_a_row_are_counted_since_the_last_step() {
+    assert_eq!(log([user("a"), failed(false), failed(false)]).failed_attempts(), 2);
+    assert_eq!(log([user("a"), failed(false), EntryBody::Resumed]).failed_attempts(), 0);
+    assert_eq!(log([user("a"), failed(true), user("b")]).failed_attempts(), 0);
+}
+
+#[test]
+fn resumptions_of_this_run_alone_are_counted() {
+    let entries = [user("a"), EntryBody::Resumed, failed(true), user("b"), EntryBody::Resumed];
+    assert_eq!(log(entries).resumes(), 1);
+}
+
+#[test]
+fn open_run_knows_its_prompt_without_header() {
+    let text = "[2026-10-08 14:05 +02:00 Europe/Berlin, Thu]\nhi";
+    let open = log([user("earlier"), failed(true), user(text), EntryBody::Resumed]).open_run();
+    assert_eq!(open.map(|run| (run.text, run.hops)), Some(("hi".to_owned(), 2)));
+    assert_eq!(log([user("a"), failed(true)]).open_run(), None);
+    assert_eq!(log([user("a"), EntryBody::Reset]).open_run(), None);
+}
