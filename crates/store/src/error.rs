@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use volcanic_a2a_watch::WatchStoreError;
 use volcanic_agent_core::{StoreError, TargetId};
 
 /// An error of one piece of work on the database.
@@ -36,6 +37,12 @@ pub(crate) enum DbError {
     /// Prompts were to be consumed without an entry that does it.
     #[error("prompts are consumed by an entry, and there is none")]
     NoEntry,
+    /// No send has this message id.
+    #[error("no send has message id `{message_id}`")]
+    UnknownSend {
+        /// The id.
+        message_id: String,
+    },
     /// The store was closed.
     #[error("the store is closed")]
     Closed,
@@ -54,5 +61,10 @@ impl DbError {
             Self::Taken { target, key } => StoreError::Taken { target, key },
             other => StoreError::Failed { action, source: Box::new(other) },
         }
+    }
+
+    /// The watch family's error for `action`.
+    pub(crate) fn into_watch(self, action: &'static str) -> WatchStoreError {
+        WatchStoreError::new(action, self)
     }
 }

@@ -1,6 +1,6 @@
 //! Reading connections, used on the blocking pool and kept for the next reader.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::Connection;
@@ -16,15 +16,15 @@ const READERS: u32 = 4;
 /// A few reading connections. A reader sees everything that was committed before it began.
 #[derive(Debug, Clone)]
 pub(crate) struct Readers {
-    path: Arc<PathBuf>,
+    path: Arc<Path>,
     places: Arc<Semaphore>,
     idle: Arc<Mutex<Vec<Connection>>>,
 }
 
 impl Readers {
-    pub(crate) fn new(path: PathBuf) -> Self {
+    pub(crate) fn new(path: &Path) -> Self {
         Self {
-            path: Arc::new(path),
+            path: Arc::from(path),
             places: Arc::new(Semaphore::new(READERS as usize)),
             idle: Arc::default(),
         }

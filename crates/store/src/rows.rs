@@ -1,5 +1,8 @@
 //! Columns to values and back.
 
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use jiff::Timestamp;
@@ -24,6 +27,25 @@ where
 {
     let text: String = row.get(column)?;
     parse(&text)
+}
+
+/// Reads text that may be absent into its own type.
+pub(crate) fn optional_id<T>(
+    row: &Row<'_>,
+    column: &str,
+    wrap: impl FnOnce(String) -> T,
+) -> rusqlite::Result<Option<T>> {
+    Ok(row.get::<_, Option<String>>(column)?.map(wrap))
+}
+
+/// Reads a path, which need not be UTF-8.
+pub(crate) fn path(row: &Row<'_>, column: &str) -> rusqlite::Result<PathBuf> {
+    Ok(OsString::from_vec(row.get(column)?).into())
+}
+
+/// A path as it is kept.
+pub(crate) fn path_bytes(path: &Path) -> &[u8] {
+    path.as_os_str().as_bytes()
 }
 
 /// Reads a number that is never negative.

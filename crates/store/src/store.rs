@@ -46,7 +46,7 @@ impl Store {
         let opened = open_for_writing(path)?;
         Ok(Self {
             writer: Writer::new(path.to_owned(), clock, opened),
-            readers: Readers::new(path.to_owned()),
+            readers: Readers::new(path),
             unclaimed: Unclaimed::default(),
         })
     }

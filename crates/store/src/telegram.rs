@@ -14,7 +14,7 @@ use crate::writer::WriteScope;
 
 /// How long the ids of handled updates are kept. Telegram repeats an update for a day at most; after a quiet week it may
 /// use old ids anew, which must not be taken for repeats.
-const HANDLED_KEPT: Duration = Duration::from_secs(48 * 60 * 60);
+const HANDLED_KEPT: Duration = Duration::from_hours(48);
 
 /// A received update that waits to be handled.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -9,6 +9,8 @@ use super::{WriteScope, Writer};
 use crate::error::DbError;
 use crate::open::open_for_writing;
 
+type AnyWork<T> = Box<dyn FnOnce(&WriteScope<'_>) -> Result<T, DbError> + Send>;
+
 struct Bench {
     folder: TempDir,
     writer: Writer,
@@ -40,10 +42,7 @@ impl Bench {
     }
 
     /// Runs the works in one group: a gate holds the worker until all of them wait.
-    async fn together<T: Send + 'static>(
-        &self,
-        works: Vec<Box<dyn FnOnce(&WriteScope<'_>) -> Result<T, DbError> + Send>>,
-    ) -> Vec<Result<T, DbError>> {
+    async fn together<T: Send + 'static>(&self, works: Vec<AnyWork<T>>) -> Vec<Result<T, DbError>> {
         let (open, gate) = std::sync::mpsc::channel::<()>();
         let (began, begun) = tokio::sync::oneshot::channel();
         let held = self.run(move |_| {

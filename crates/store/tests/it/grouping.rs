@@ -66,7 +66,7 @@ async fn failing_work_does_not_hurt_its_neighbours() {
         match result {
             Ok(_) => assert_eq!(number % 2, 0),
             Err(error) => {
-                assert!(number % 2 == 1 && matches!(error, StoreError::Taken { .. }), "{error:?}")
+                assert!(number % 2 == 1 && matches!(error, StoreError::Taken { .. }), "{error:?}");
             }
         }
     }
@@ -90,7 +90,7 @@ async fn idle_store_lets_paused_time_run_and_a_busy_one_holds_it() {
         tokio::time::timeout(Duration::from_secs(1), fixture.store.accept(prompt("1", "k"))).await;
     assert!(accepted.is_ok(), "a commit takes no test time");
     assert_eq!(began.elapsed(), Duration::ZERO);
-    tokio::time::sleep(Duration::from_secs(3600)).await;
+    tokio::time::sleep(Duration::from_hours(1)).await;
     assert_eq!(fixture.waiting_keys(&chat("1")).await, ["k"]);
 }
 

@@ -14,3 +14,5 @@ mod outbox;
 mod prompts;
 #[cfg(test)]
 mod telegram;
+#[cfg(test)]
+mod watches;

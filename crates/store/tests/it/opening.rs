@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tempfile::TempDir;
-use volcanic_agent_core::{Accepted, SessionStore as _};
+use volcanic_agent_core::{Accepted, PromptKey, SessionStore as _};
 use volcanic_base::ManualClock;
 use volcanic_store::{Store, StoreOpenError};
 
@@ -66,7 +66,7 @@ async fn torn_end_of_the_log_costs_nothing_that_was_answered_before() {
             .into_iter()
             .map(|prompt| prompt.prompt.key)
             .collect();
-        assert_eq!(keys.iter().map(|key| key.as_str()).collect::<Vec<_>>(), ["a"], "cut at {cut}");
+        assert_eq!(keys.iter().map(PromptKey::as_str).collect::<Vec<_>>(), ["a"], "cut at {cut}");
     }
 }
 

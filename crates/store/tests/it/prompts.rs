@@ -30,7 +30,7 @@ async fn prompts_wait_in_order_of_acceptance_and_apart_by_target() {
     let fixture = Fixture::new();
     for (target, key) in [("1", "z"), ("2", "m"), ("1", "a"), ("1", "k")] {
         fixture.accept(prompt(target, key)).await;
-        fixture.clock.set(start() - Duration::from_secs(60));
+        fixture.clock.set(start() - Duration::from_mins(1));
     }
     assert_eq!(fixture.waiting_keys(&chat("1")).await, ["z", "a", "k"]);
     assert_eq!(fixture.waiting_keys(&chat("2")).await, ["m"]);

@@ -65,7 +65,7 @@ async fn ids_that_start_over_after_quiet_days_are_new_again() {
     let fixture = Fixture::new();
     fixture.store.record_updates(vec![raw(900), raw(901)], 902).await.unwrap();
     fixture.store.update_handled(900, None).await.unwrap();
-    fixture.clock.advance(Duration::from_secs(49 * 60 * 60));
+    fixture.clock.advance(Duration::from_hours(49));
     assert_eq!(fixture.store.record_updates(vec![raw(900), raw(901)], 5).await.unwrap(), 1);
     assert_eq!(fixture.store.telegram_offset().await.unwrap(), Some(5));
     let ids: Vec<_> = fixture

@@ -1,0 +1,127 @@
+//! The store's watch family, and the view of reading commands.
+
+use std::path::Path;
+
+use async_trait::async_trait;
+use rusqlite::Connection;
+use volcanic_a2a_types::MessageId;
+use volcanic_a2a_watch::{
+    SendRecord, SendState, WatchId, WatchRecord, WatchStore, WatchStoreError,
+};
+
+use crate::open::{StoreOpenError, check_for_reading};
+use crate::readers::Readers;
+use crate::sends;
+use crate::store::Store;
+use crate::watches;
+use crate::writer::WriteScope;
+
+#[async_trait]
+impl WatchStore for Store {
+    async fn begin_send(&self, send: &SendRecord) -> Result<(), WatchStoreError> {
+        let send = send.clone();
+        let work = move |scope: &WriteScope<'_>| sends::begin(scope, &send);
+        self.writer().write(work).await.map_err(|error| error.into_watch("keep a send"))
+    }
+
+    async fn send_known(
+        &self,
+        message_id: &MessageId,
+        watch: Option<&WatchRecord>,
+    ) -> Result<Option<WatchRecord>, WatchStoreError> {
+        let (message_id, watch) = (message_id.clone(), watch.cloned());
+        let work = move |scope: &WriteScope<'_>| {
+            sends::mark(scope, &message_id, SendState::Known, None)?;
+            watch.map(|watch| watches::keep(scope, &watch)).transpose()
+        };
+        self.writer().write(work).await.map_err(|error| error.into_watch("mark a send as known"))
+    }
+
+    async fn end_send(&self, message_id: &MessageId, reason: &str) -> Result<(), WatchStoreError> {
+        let (message_id, reason) = (message_id.clone(), reason.to_owned());
+        let work = move |scope: &WriteScope<'_>| {
+            sends::mark(scope, &message_id, SendState::Ended, Some(&reason))
+        };
+        self.writer().write(work).await.map_err(|error| error.into_watch("end a send"))
+    }
+
+    async fn add_watch(&self, watch: &WatchRecord) -> Result<WatchRecord, WatchStoreError> {
+        let watch = watch.clone();
+        let work = move |scope: &WriteScope<'_>| watches::keep(scope, &watch);
+        self.writer().write(work).await.map_err(|error| error.into_watch("keep a watch"))
+    }
+
+    async fn update(
+        &self,
+        expected_epoch: u64,
+        watch: &WatchRecord,
+    ) -> Result<bool, WatchStoreError> {
+        let watch = watch.clone();
+        let work = move |scope: &WriteScope<'_>| watches::update(scope, expected_epoch, &watch);
+        self.writer().write(work).await.map_err(|error| error.into_watch("update a watch"))
+    }
+
+    async fn live(&self) -> Result<Vec<WatchRecord>, WatchStoreError> {
+        self.readers()
+            .read(watches::live)
+            .await
+            .map_err(|error| error.into_watch("read the watches"))
+    }
+
+    async fn open_sends(&self) -> Result<Vec<SendRecord>, WatchStoreError> {
+        self.readers()
+            .read(sends::open)
+            .await
+            .map_err(|error| error.into_watch("read the open sends"))
+    }
+
+    async fn watch(&self, id: &WatchId) -> Result<Option<WatchRecord>, WatchStoreError> {
+        let id = id.clone();
+        let work = move |connection: &Connection| watches::find(connection, &id);
+        self.readers().read(work).await.map_err(|error| error.into_watch("read a watch"))
+    }
+
+    async fn knows_workspace(&self, workspace: &Path) -> Result<bool, WatchStoreError> {
+        let workspace = workspace.to_owned();
+        let work = move |connection: &Connection| watches::knows_workspace(connection, &workspace);
+        self.readers().read(work).await.map_err(|error| error.into_watch("look a workspace up"))
+    }
+}
+
+/// What a reading command sees of a store that another process may be writing.
+#[derive(Debug, Clone)]
+pub struct StoreReader {
+    readers: Readers,
+}
+
+impl Store {
+    /// Opens the database at `path` for reading only, beside the process that writes it. Blocks briefly.
+    ///
+    /// # Errors
+    /// [`StoreOpenError`], which names the file; nothing is created.
+    pub fn open_read_only(path: &Path) -> Result<StoreReader, StoreOpenError> {
+        check_for_reading(path)?;
+        Ok(StoreReader { readers: Readers::new(path) })
+    }
+}
+
+impl StoreReader {
+    /// The watches that are not done, oldest first.
+    ///
+    /// # Errors
+    /// [`WatchStoreError`] when the read failed.
+    pub async fn watches(&self) -> Result<Vec<WatchRecord>, WatchStoreError> {
+        self.readers.read(watches::live).await.map_err(|error| error.into_watch("read the watches"))
+    }
+
+    /// The sends whose end nobody knows, oldest first.
+    ///
+    /// # Errors
+    /// [`WatchStoreError`] when the read failed.
+    pub async fn open_sends(&self) -> Result<Vec<SendRecord>, WatchStoreError> {
+        self.readers
+            .read(sends::open)
+            .await
+            .map_err(|error| error.into_watch("read the open sends"))
+    }
+}

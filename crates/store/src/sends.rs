@@ -1,0 +1,81 @@
+//! Sends: on disk before the first byte leaves, marked once their end is known.
+
+use rusqlite::types::Type;
+use rusqlite::{Connection, Row, named_params, params};
+use volcanic_a2a_types::{ContextId, MessageId, TaskId};
+use volcanic_a2a_watch::{SendRecord, SendState, WatchTarget};
+
+use crate::error::DbError;
+use crate::rows::{broken, count, optional_id, path, path_bytes, time};
+use crate::writer::WriteScope;
+
+/// Keeps a send whose message id is new.
+pub(crate) fn begin(scope: &WriteScope<'_>, send: &SendRecord) -> Result<(), DbError> {
+    let mut statement = scope.connection.prepare_cached(
+        "INSERT INTO sends (
+             message_id, target, workspace, agent, origin, context_id, task_id, hops, source_ref, started_at, state,
+             end_reason
+         ) VALUES (
+             :message_id, :target, :workspace, :agent, :origin, :context_id, :task_id, :hops, :source_ref, :started_at,
+             :state, :end_reason
+         )",
+    )?;
+    statement.execute(named_params! {
+        ":message_id": send.message_id.as_str(),
+        ":target": send.target.as_str(),
+        ":workspace": path_bytes(&send.workspace),
+        ":agent": send.agent,
+        ":origin": send.origin,
+        ":context_id": send.context_id.as_ref().map(ContextId::as_str),
+        ":task_id": send.task_id.as_ref().map(TaskId::as_str),
+        ":hops": send.hops,
+        ":source_ref": send.source_ref,
+        ":started_at": send.started_at.to_string(),
+        ":state": send.state.as_str(),
+        ":end_reason": send.end_reason,
+    })?;
+    Ok(())
+}
+
+/// Gives a kept send its new state.
+pub(crate) fn mark(
+    scope: &WriteScope<'_>,
+    message_id: &MessageId,
+    state: SendState,
+    end_reason: Option<&str>,
+) -> Result<(), DbError> {
+    let mut statement = scope
+        .connection
+        .prepare_cached("UPDATE sends SET state = ?2, end_reason = ?3 WHERE message_id = ?1")?;
+    match statement.execute(params![message_id.as_str(), state.as_str(), end_reason])? {
+        1 => Ok(()),
+        _ => Err(DbError::UnknownSend { message_id: message_id.as_str().to_owned() }),
+    }
+}
+
+/// The sends whose end nobody knows, oldest first.
+pub(crate) fn open(connection: &Connection) -> Result<Vec<SendRecord>, DbError> {
+    let mut statement =
+        connection.prepare_cached("SELECT * FROM sends WHERE state = 'sending' ORDER BY place")?;
+    let sends = statement.query_map([], send)?;
+    Ok(sends.collect::<Result<_, _>>()?)
+}
+
+fn send(row: &Row<'_>) -> rusqlite::Result<SendRecord> {
+    let state: String = row.get("state")?;
+    Ok(SendRecord {
+        message_id: MessageId::new(row.get::<_, String>("message_id")?),
+        target: WatchTarget::new(row.get::<_, String>("target")?),
+        workspace: path(row, "workspace")?,
+        agent: row.get("agent")?,
+        origin: row.get("origin")?,
+        context_id: optional_id(row, "context_id", ContextId::new)?,
+        task_id: optional_id(row, "task_id", TaskId::new)?,
+        hops: count(row, "hops")?,
+        source_ref: row.get("source_ref")?,
+        started_at: time(row, "started_at")?,
+        state: SendState::parse(&state)
+            .ok_or_else(|| broken(Type::Text, "unknown state of a send".into()))?,
+        end_reason: row.get("end_reason")?,
+    })
+}

@@ -1,0 +1,169 @@
+//! Watches: inserted once per live task and conversation, then written under their epoch alone.
+
+use std::path::Path;
+
+use rusqlite::types::Type;
+use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params};
+use volcanic_a2a_types::{ContextId, MessageId, TaskId};
+use volcanic_a2a_watch::{WatchId, WatchRecord, WatchSource, WatchState, WatchTarget};
+use volcanic_base::Secret;
+
+use crate::error::DbError;
+use crate::rows::{broken, count, json, optional_id, optional_time, path, path_bytes, time};
+use crate::writer::WriteScope;
+
+/// Keeps a watch as given, unless the conversation follows that task already: then the one it has.
+pub(crate) fn keep(scope: &WriteScope<'_>, given: &WatchRecord) -> Result<WatchRecord, DbError> {
+    let mut known = scope.connection.prepare_cached(
+        "SELECT * FROM watches
+         WHERE target = ?1 AND agent = ?2 AND origin = ?3 AND task_id = ?4 AND state <> 'done'",
+    )?;
+    let task = params![given.target.as_str(), given.agent, given.origin, given.task_id.as_str()];
+    if let Some(known) = known.query_row(task, watch).optional()? {
+        return Ok(known);
+    }
+    let mut insert = scope.connection.prepare_cached(
+        "INSERT INTO watches (
+             id, epoch, target, workspace, agent, origin, task_id, context_id, push_token, source, started_at, state,
+             round, told, text, delivery_key, goes_on, failures, not_found, not_found_since, next_check_at, last_seen,
+             hops, source_ref, message_id
+         ) VALUES (
+             :id, :epoch, :target, :workspace, :agent, :origin, :task_id, :context_id, :push_token, :source,
+             :started_at, :state, :round, :told, :text, :delivery_key, :goes_on, :failures, :not_found,
+             :not_found_since, :next_check_at, :last_seen, :hops, :source_ref, :message_id
+         )",
+    )?;
+    with_columns(given, given.epoch, &[], |columns| insert.execute(columns))?;
+    Ok(given.clone())
+}
+
+/// Writes a watch with the next epoch if its kept epoch is the expected one.
+pub(crate) fn update(
+    scope: &WriteScope<'_>,
+    expected_epoch: u64,
+    given: &WatchRecord,
+) -> Result<bool, DbError> {
+    let mut update = scope.connection.prepare_cached(
+        "UPDATE watches SET
+             epoch = :epoch, target = :target, workspace = :workspace, agent = :agent, origin = :origin,
+             task_id = :task_id, context_id = :context_id, push_token = :push_token, source = :source,
+             started_at = :started_at, state = :state, round = :round, told = :told, text = :text,
+             delivery_key = :delivery_key, goes_on = :goes_on, failures = :failures, not_found = :not_found,
+             not_found_since = :not_found_since, next_check_at = :next_check_at, last_seen = :last_seen, hops = :hops,
+             source_ref = :source_ref, message_id = :message_id
+         WHERE id = :id AND epoch = :expected_epoch",
+    )?;
+    let expected = i64::try_from(expected_epoch)?;
+    let written = with_columns(
+        given,
+        expected_epoch.saturating_add(1),
+        &[(":expected_epoch", &expected)],
+        |columns| update.execute(columns),
+    )?;
+    Ok(written == 1)
+}
+
+/// The watches that are not done, oldest first.
+pub(crate) fn live(connection: &Connection) -> Result<Vec<WatchRecord>, DbError> {
+    let mut statement =
+        connection.prepare_cached("SELECT * FROM watches WHERE state <> 'done' ORDER BY place")?;
+    let watches = statement.query_map([], watch)?;
+    Ok(watches.collect::<Result<_, _>>()?)
+}
+
+/// One watch, whatever its state.
+pub(crate) fn find(connection: &Connection, id: &WatchId) -> Result<Option<WatchRecord>, DbError> {
+    let mut statement = connection.prepare_cached("SELECT * FROM watches WHERE id = ?1")?;
+    Ok(statement.query_row([id.as_str()], watch).optional()?)
+}
+
+/// Whether anything was ever kept for a workspace.
+pub(crate) fn knows_workspace(connection: &Connection, workspace: &Path) -> Result<bool, DbError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT EXISTS (SELECT 1 FROM sends WHERE workspace = ?1) OR EXISTS (SELECT 1 FROM watches WHERE workspace = ?1)",
+    )?;
+    Ok(statement.query_row([path_bytes(workspace)], |row| row.get(0))?)
+}
+
+/// Hands a watch's columns, and `more`, to a statement.
+fn with_columns<T>(
+    watch: &WatchRecord,
+    epoch: u64,
+    more: &[(&str, &dyn ToSql)],
+    run: impl FnOnce(&[(&str, &dyn ToSql)]) -> rusqlite::Result<T>,
+) -> Result<T, DbError> {
+    let epoch = i64::try_from(epoch)?;
+    let told = serde_json::to_string(&watch.told)?;
+    let started_at = watch.started_at.to_string();
+    let not_found_since = watch.not_found_since.map(|at| at.to_string());
+    let next_check_at = watch.next_check_at.map(|at| at.to_string());
+    let mut columns: Vec<(&str, &dyn ToSql)> = Vec::with_capacity(32);
+    let (id, target, task_id) = (watch.id.as_str(), watch.target.as_str(), watch.task_id.as_str());
+    let workspace = path_bytes(&watch.workspace);
+    let context_id = watch.context_id.as_ref().map(ContextId::as_str);
+    let push_token = watch.push_token.as_ref().map(Secret::expose);
+    let (source, state) = (watch.source.as_str(), watch.state.as_str());
+    let message_id = watch.message_id.as_ref().map(MessageId::as_str);
+    columns.extend_from_slice(&[
+        (":id", &id),
+        (":epoch", &epoch),
+        (":target", &target),
+        (":workspace", &workspace),
+        (":agent", &watch.agent),
+        (":origin", &watch.origin),
+        (":task_id", &task_id),
+        (":context_id", &context_id),
+        (":push_token", &push_token),
+        (":source", &source),
+        (":started_at", &started_at),
+        (":state", &state),
+        (":round", &watch.round),
+        (":told", &told),
+        (":text", &watch.text),
+        (":delivery_key", &watch.delivery_key),
+        (":goes_on", &watch.goes_on),
+        (":failures", &watch.failures),
+        (":not_found", &watch.not_found),
+        (":not_found_since", &not_found_since),
+        (":next_check_at", &next_check_at),
+        (":last_seen", &watch.last_seen),
+        (":hops", &watch.hops),
+        (":source_ref", &watch.source_ref),
+        (":message_id", &message_id),
+    ]);
+    columns.extend_from_slice(more);
+    Ok(run(&columns)?)
+}
+
+fn watch(row: &Row<'_>) -> rusqlite::Result<WatchRecord> {
+    let (source, state): (String, String) = (row.get("source")?, row.get("state")?);
+    Ok(WatchRecord {
+        id: WatchId::new(row.get::<_, String>("id")?),
+        target: WatchTarget::new(row.get::<_, String>("target")?),
+        workspace: path(row, "workspace")?,
+        agent: row.get("agent")?,
+        origin: row.get("origin")?,
+        task_id: TaskId::new(row.get::<_, String>("task_id")?),
+        context_id: optional_id(row, "context_id", ContextId::new)?,
+        push_token: optional_id(row, "push_token", Secret::new)?,
+        source: WatchSource::parse(&source)
+            .ok_or_else(|| broken(Type::Text, "unknown source of a watch".into()))?,
+        started_at: time(row, "started_at")?,
+        state: WatchState::parse(&state)
+            .ok_or_else(|| broken(Type::Text, "unknown state of a watch".into()))?,
+        epoch: count(row, "epoch")?,
+        round: count(row, "round")?,
+        told: json(row, "told")?,
+        text: row.get("text")?,
+        delivery_key: row.get("delivery_key")?,
+        goes_on: row.get("goes_on")?,
+        failures: count(row, "failures")?,
+        not_found: count(row, "not_found")?,
+        not_found_since: optional_time(row, "not_found_since")?,
+        next_check_at: optional_time(row, "next_check_at")?,
+        last_seen: row.get("last_seen")?,
+        hops: count(row, "hops")?,
+        source_ref: row.get("source_ref")?,
+        message_id: optional_id(row, "message_id", MessageId::new)?,
+    })
+}

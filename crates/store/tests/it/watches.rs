@@ -1,0 +1,319 @@
+//! Sends and watches.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use futures::future::join_all;
+use tempfile::TempDir;
+use volcanic_a2a_types::{ContextId, MessageId, TaskId};
+use volcanic_a2a_watch::{
+    SendRecord, SendState, WatchId, WatchRecord, WatchSource, WatchState, WatchStore as _,
+    WatchTarget,
+};
+use volcanic_agent_core::SessionStore as _;
+use volcanic_base::Secret;
+use volcanic_store::{Store, StoreOpenError};
+
+use crate::fixture::{Fixture, prompt, start};
+
+fn send(message: &str) -> SendRecord {
+    SendRecord {
+        message_id: MessageId::new(message),
+        target: WatchTarget::new("42"),
+        workspace: PathBuf::from("/home/ada/work"),
+        agent: "travel-bot".to_owned(),
+        origin: "https://travel.example".to_owned(),
+        context_id: None,
+        task_id: None,
+        hops: 0,
+        source_ref: None,
+        started_at: start(),
+        state: SendState::Sending,
+        end_reason: None,
+    }
+}
+
+fn watch(id: &str, task: &str) -> WatchRecord {
+    WatchRecord {
+        id: WatchId::new(id),
+        target: WatchTarget::new("42"),
+        workspace: PathBuf::from("/home/ada/work"),
+        agent: "travel-bot".to_owned(),
+        origin: "https://travel.example".to_owned(),
+        task_id: TaskId::new(task),
+        context_id: None,
+        push_token: None,
+        source: WatchSource::Poll,
+        started_at: start(),
+        state: WatchState::Attended,
+        epoch: 0,
+        round: 0,
+        told: Vec::new(),
+        text: None,
+        delivery_key: String::new(),
+        goes_on: false,
+        failures: 0,
+        not_found: 0,
+        not_found_since: None,
+        next_check_at: None,
+        last_seen: None,
+        hops: 0,
+        source_ref: None,
+        message_id: None,
+    }
+}
+
+/// Every field away from its default, each differently.
+fn full_watch() -> WatchRecord {
+    WatchRecord {
+        id: WatchId::new("w-full"),
+        target: WatchTarget::new("43"),
+        workspace: PathBuf::from(OsStr::from_bytes(b"/home/ada/not utf-8 \xff")),
+        agent: "news".to_owned(),
+        origin: "http://127.0.0.1:9000".to_owned(),
+        task_id: TaskId::new("task 'quoted'"),
+        context_id: Some(ContextId::new("context")),
+        push_token: Some(Secret::new("push token")),
+        source: WatchSource::Push,
+        started_at: start(),
+        state: WatchState::Claimed,
+        epoch: 7,
+        round: 2,
+        told: vec!["auth-required".to_owned(), "moved".to_owned()],
+        text: Some("[A2A result from \"news\"]\n\u{1F30B}".to_owned()),
+        delivery_key: "a2a:w-full:completed:2".to_owned(),
+        goes_on: true,
+        failures: 3,
+        not_found: 1,
+        not_found_since: Some(start() + Duration::from_secs(1)),
+        next_check_at: Some(start() + Duration::from_secs(2)),
+        last_seen: Some("working".to_owned()),
+        hops: 4,
+        source_ref: Some("tg 9".to_owned()),
+        message_id: Some(MessageId::new("m-full")),
+    }
+}
+
+async fn find(store: &Store, id: &str) -> Option<WatchRecord> {
+    store.watch(&WatchId::new(id)).await.unwrap()
+}
+
+#[tokio::test]
+async fn every_field_of_a_send_survives_a_crash() {
+    let fixture = Fixture::new();
+    let full = SendRecord {
+        context_id: Some(ContextId::new("c")),
+        task_id: Some(TaskId::new("t")),
+        hops: 5,
+        source_ref: Some("tg 8".to_owned()),
+        ..send("m1")
+    };
+    fixture.store.begin_send(&full).await.unwrap();
+    fixture.store.begin_send(&send("m0")).await.unwrap();
+    assert_eq!(fixture.crashed().store.open_sends().await.unwrap(), [full, send("m0")]);
+}
+
+#[tokio::test]
+async fn every_field_of_a_watch_survives_a_crash() {
+    let fixture = Fixture::new();
+    assert_eq!(fixture.store.add_watch(&full_watch()).await.unwrap(), full_watch());
+    let after = fixture.crashed();
+    assert_eq!(find(&after.store, "w-full").await, Some(full_watch()));
+    assert_eq!(after.store.live().await.unwrap(), [full_watch()]);
+}
+
+#[tokio::test]
+async fn known_message_id_is_refused_before_anything_leaves() {
+    let fixture = Fixture::new();
+    fixture.store.begin_send(&send("m1")).await.unwrap();
+    assert!(fixture.store.begin_send(&send("m1")).await.is_err());
+    fixture.store.end_send(&MessageId::new("m1"), "refused").await.unwrap();
+    assert!(fixture.store.begin_send(&send("m1")).await.is_err());
+    assert_eq!(fixture.store.open_sends().await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn known_send_and_its_watch_are_one_commit() {
+    let fixture = Fixture::new();
+    fixture.store.begin_send(&send("m1")).await.unwrap();
+    let before = fixture.store.stats().commits;
+    let kept =
+        fixture.store.send_known(&MessageId::new("m1"), Some(&watch("w1", "t1"))).await.unwrap();
+    assert_eq!(kept, Some(watch("w1", "t1")));
+    assert_eq!(fixture.store.stats().commits, before + 1);
+    let after = fixture.crashed();
+    assert_eq!(after.store.open_sends().await.unwrap(), []);
+    assert_eq!(after.store.live().await.unwrap(), [watch("w1", "t1")]);
+}
+
+#[tokio::test]
+async fn send_answered_by_a_message_has_no_watch() {
+    let fixture = Fixture::new();
+    fixture.store.begin_send(&send("m1")).await.unwrap();
+    assert_eq!(fixture.store.send_known(&MessageId::new("m1"), None).await.unwrap(), None);
+    assert_eq!(fixture.store.open_sends().await.unwrap(), []);
+    assert_eq!(fixture.store.live().await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn unknown_send_cannot_become_known_and_keeps_no_watch() {
+    let fixture = Fixture::new();
+    assert!(
+        fixture.store.send_known(&MessageId::new("m1"), Some(&watch("w1", "t1"))).await.is_err()
+    );
+    assert!(fixture.store.end_send(&MessageId::new("m1"), "reason").await.is_err());
+    assert_eq!(fixture.store.live().await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn live_watch_of_the_same_task_is_kept_and_returned() {
+    let fixture = Fixture::new();
+    let first = WatchRecord { state: WatchState::Watching, failures: 2, ..watch("w1", "t1") };
+    fixture.store.add_watch(&first).await.unwrap();
+    fixture.store.begin_send(&send("m1")).await.unwrap();
+    let kept =
+        fixture.store.send_known(&MessageId::new("m1"), Some(&watch("w2", "t1"))).await.unwrap();
+    assert_eq!(kept, Some(first.clone()));
+    assert_eq!(fixture.store.add_watch(&watch("w3", "t1")).await.unwrap(), first);
+    assert_eq!(fixture.store.open_sends().await.unwrap(), []);
+    assert_eq!(fixture.store.live().await.unwrap(), [first]);
+}
+
+#[tokio::test]
+async fn task_is_followed_apart_by_conversation_agent_and_origin() {
+    let fixture = Fixture::new();
+    let watches = [
+        watch("w1", "t1"),
+        WatchRecord { target: WatchTarget::new("43"), ..watch("w2", "t1") },
+        WatchRecord { agent: "other".to_owned(), ..watch("w3", "t1") },
+        WatchRecord { origin: "https://other.example".to_owned(), ..watch("w4", "t1") },
+        watch("w5", "t2"),
+    ];
+    for given in &watches {
+        assert_eq!(fixture.store.add_watch(given).await.unwrap(), *given);
+    }
+    assert_eq!(fixture.store.live().await.unwrap(), watches);
+}
+
+#[tokio::test]
+async fn done_watch_is_a_tombstone_and_its_task_can_be_followed_anew() {
+    let fixture = Fixture::new();
+    fixture.store.add_watch(&watch("w1", "t1")).await.unwrap();
+    let done = WatchRecord { state: WatchState::Done, ..watch("w1", "t1") };
+    assert!(fixture.store.update(0, &done).await.unwrap());
+    assert_eq!(fixture.store.live().await.unwrap(), []);
+    assert_eq!(find(&fixture.store, "w1").await, Some(WatchRecord { epoch: 1, ..done.clone() }));
+    assert_eq!(fixture.store.add_watch(&watch("w2", "t1")).await.unwrap(), watch("w2", "t1"));
+    let back = WatchRecord { state: WatchState::Watching, ..done };
+    assert!(fixture.store.update(1, &back).await.is_err(), "two live watches of one task");
+    assert_eq!(fixture.store.live().await.unwrap(), [watch("w2", "t1")]);
+}
+
+#[tokio::test]
+async fn update_writes_every_field_with_the_next_epoch() {
+    let fixture = Fixture::new();
+    fixture.store.add_watch(&watch("w-full", "t1")).await.unwrap();
+    let given = WatchRecord { epoch: 99, ..full_watch() };
+    assert!(fixture.store.update(0, &given).await.unwrap());
+    assert_eq!(
+        find(&fixture.store, "w-full").await,
+        Some(WatchRecord { epoch: 1, ..full_watch() })
+    );
+}
+
+#[tokio::test]
+async fn update_under_another_epoch_writes_nothing() {
+    let fixture = Fixture::new();
+    fixture.store.add_watch(&WatchRecord { epoch: 3, ..watch("w1", "t1") }).await.unwrap();
+    let claimed = WatchRecord { state: WatchState::Claimed, ..watch("w1", "t1") };
+    for epoch in [0, 2, 4, u64::MAX >> 2] {
+        assert!(!fixture.store.update(epoch, &claimed).await.unwrap(), "{epoch}");
+    }
+    assert!(!fixture.store.update(0, &watch("unknown", "t1")).await.unwrap());
+    assert_eq!(
+        fixture.store.live().await.unwrap(),
+        [WatchRecord { epoch: 3, ..watch("w1", "t1") }]
+    );
+}
+
+#[tokio::test]
+async fn one_of_many_racing_claims_wins() {
+    let fixture = Fixture::new();
+    fixture.store.add_watch(&watch("w1", "t1")).await.unwrap();
+    let claims: Vec<_> = (0..20)
+        .map(|number| WatchRecord {
+            state: WatchState::Claimed,
+            text: Some(format!("text {number}")),
+            ..watch("w1", "t1")
+        })
+        .collect();
+    let results = join_all(claims.iter().map(|claim| fixture.store.update(0, claim))).await;
+    let winners: Vec<_> =
+        results.into_iter().map(Result::unwrap).zip(&claims).filter(|(won, _)| *won).collect();
+    assert_eq!(winners.len(), 1);
+    assert_eq!(
+        find(&fixture.store, "w1").await,
+        Some(WatchRecord { epoch: 1, ..winners[0].1.clone() })
+    );
+}
+
+#[tokio::test]
+async fn workspace_is_known_for_ever_once_something_was_kept_for_it() {
+    let fixture = Fixture::new();
+    let (home, other) = (Path::new("/home/ada/work"), Path::new("/home/ada/other"));
+    assert!(!fixture.store.knows_workspace(home).await.unwrap());
+    fixture.store.begin_send(&send("m1")).await.unwrap();
+    fixture.store.end_send(&MessageId::new("m1"), "refused").await.unwrap();
+    assert!(fixture.store.knows_workspace(home).await.unwrap());
+    assert!(!fixture.store.knows_workspace(other).await.unwrap());
+    let done =
+        WatchRecord { workspace: other.to_owned(), state: WatchState::Done, ..watch("w1", "t1") };
+    fixture.store.add_watch(&done).await.unwrap();
+    assert!(fixture.store.knows_workspace(other).await.unwrap());
+}
+
+#[tokio::test]
+async fn reading_command_sees_what_the_writer_committed_and_cannot_write() {
+    let fixture = Fixture::new();
+    let reader = Store::open_read_only(&fixture.path()).unwrap();
+    assert_eq!(reader.watches().await.unwrap(), []);
+    fixture.store.begin_send(&send("m1")).await.unwrap();
+    fixture.store.add_watch(&full_watch()).await.unwrap();
+    assert_eq!(reader.watches().await.unwrap(), [full_watch()]);
+    assert_eq!(reader.open_sends().await.unwrap(), [send("m1")]);
+    // The reader counts no start: what this process has in flight stays its own.
+    fixture.accept(prompt("1", "k")).await;
+    assert_eq!(fixture.store.targets_with_work().await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn reading_command_works_on_a_closed_store() {
+    let fixture = Fixture::new();
+    fixture.store.add_watch(&watch("w1", "t1")).await.unwrap();
+    fixture.store.close().await;
+    let reader = Store::open_read_only(&fixture.path()).unwrap();
+    assert_eq!(reader.watches().await.unwrap(), [watch("w1", "t1")]);
+}
+
+#[test]
+fn reading_command_creates_nothing() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("state.db");
+    assert!(matches!(Store::open_read_only(&path).unwrap_err(), StoreOpenError::Missing { .. }));
+    std::fs::write(&path, "").unwrap();
+    assert!(matches!(
+        Store::open_read_only(&path).unwrap_err(),
+        StoreOpenError::Older { found: 0, known: 1, .. }
+    ));
+    assert_eq!(std::fs::read(&path).unwrap(), b"");
+}
+
+#[tokio::test]
+async fn push_token_is_in_no_debug_output() {
+    let fixture = Fixture::new();
+    fixture.store.add_watch(&full_watch()).await.unwrap();
+    let debug = format!("{:?} {:?}", fixture.store, fixture.store.live().await.unwrap());
+    assert!(!debug.contains("push token"), "{debug}");
+}
