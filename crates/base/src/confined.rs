@@ -240,6 +240,15 @@ impl ConfinedDir {
             .map_err(|source| ConfineError::Io { path: path.to_owned(), source })
     }
 
+    /// Makes the names in this directory durable: files created in it, once synced themselves, survive a crash.
+    ///
+    /// # Errors
+    ///
+    /// If the device fails.
+    pub fn sync(&self) -> std::io::Result<()> {
+        Ok(fs::fsync(&self.directory)?)
+    }
+
     /// Takes the exclusive lock on this directory, or returns `None` while somebody else holds it, in this process or
     /// another. It writes nothing into the directory.
     ///
