@@ -1,0 +1,154 @@
+//! Connections: a listener, a router, and an orderly end.
+
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+use axum::Router;
+use hyper_util::{
+    rt::{TokioExecutor, TokioIo, TokioTimer},
+    server::conn::auto,
+    service::TowerToHyperService,
+};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::{OwnedSemaphorePermit, Semaphore},
+    task::JoinSet,
+};
+use tokio_util::sync::CancellationToken;
+
+/// How a listener treats its connections.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServeConfig {
+    /// Connections at a time; more wait in the listener's backlog.
+    pub max_connections: usize,
+    /// How long a request's head may take.
+    pub header_timeout: Duration,
+    /// Streams one HTTP/2 connection may hold.
+    pub max_streams: u32,
+    /// How long open requests may take to end after the stop was asked for.
+    pub grace: Duration,
+    /// The pause after the listener failed to accept, for example for want of descriptors.
+    pub accept_pause: Duration,
+}
+
+impl Default for ServeConfig {
+    fn default() -> Self {
+        Self {
+            max_connections: 1024,
+            header_timeout: Duration::from_secs(15),
+            max_streams: 128,
+            grace: Duration::from_secs(5),
+            accept_pause: Duration::from_millis(200),
+        }
+    }
+}
+
+/// How serving ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ServeEnd {
+    /// Connections that did not end within the grace period and were dropped.
+    pub dropped: usize,
+}
+
+/// Serves `router` with [`ServeConfig::default`] until `cancel`; see [`serve_with`].
+pub async fn serve(listener: TcpListener, router: Router, cancel: CancellationToken) -> ServeEnd {
+    serve_with(ServeConfig::default(), listener, router, cancel).await
+}
+
+/// Serves `router` over HTTP/1.1 and HTTP/2 until `cancel`.
+///
+/// Then no connection is accepted any more, idle ones close, and requests that are under way may end within the grace
+/// period. Streams must watch the same token to end in time.
+pub async fn serve_with(
+    config: ServeConfig,
+    listener: TcpListener,
+    router: Router,
+    cancel: CancellationToken,
+) -> ServeEnd {
+    let places = Arc::new(Semaphore::new(config.max_connections));
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => break,
+            Some(ended) = connections.join_next() => log_end(ended),
+            (accepted, place) = accept(&listener, &places) => match accepted {
+                Ok((stream, peer)) => {
+                    connections.spawn(connection(
+                        config.clone(), stream, peer, router.clone(), place, cancel.clone(),
+                    ));
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "failed to accept a connection");
+                    tokio::time::sleep(config.accept_pause).await;
+                }
+            },
+        }
+    }
+    drop(listener);
+    drain(connections, config.grace).await
+}
+
+/// Waits for a free place first, so that connections beyond the limit stay in the backlog.
+async fn accept(
+    listener: &TcpListener,
+    places: &Arc<Semaphore>,
+) -> (std::io::Result<(TcpStream, SocketAddr)>, Option<OwnedSemaphorePermit>) {
+    // The semaphore is never closed; without a permit the connection would merely go uncounted.
+    let place = Arc::clone(places).acquire_owned().await.ok();
+    (listener.accept().await, place)
+}
+
+async fn connection(
+    config: ServeConfig,
+    stream: TcpStream,
+    peer: SocketAddr,
+    router: Router,
+    _place: Option<OwnedSemaphorePermit>,
+    cancel: CancellationToken,
+) {
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, %peer, "failed to set nodelay");
+    }
+    // The builder tells HTTP/1 from HTTP/2 by the first bytes, and has no limit on how long those may take.
+    if tokio::time::timeout(config.header_timeout, stream.readable()).await.is_err() {
+        return;
+    }
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(config.header_timeout);
+    builder.http2().timer(TokioTimer::new()).max_concurrent_streams(config.max_streams);
+    let service = TowerToHyperService::new(router);
+    let serving = builder.serve_connection(TokioIo::new(stream), service);
+    tokio::pin!(serving);
+    let ended = tokio::select! {
+        biased;
+        ended = serving.as_mut() => ended,
+        () = cancel.cancelled() => {
+            serving.as_mut().graceful_shutdown();
+            serving.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, %peer, "connection ended");
+    }
+}
+
+async fn drain(mut connections: JoinSet<()>, grace: Duration) -> ServeEnd {
+    let all = async {
+        while let Some(ended) = connections.join_next().await {
+            log_end(ended);
+        }
+    };
+    if tokio::time::timeout(grace, all).await.is_ok() {
+        return ServeEnd { dropped: 0 };
+    }
+    let dropped = connections.len();
+    tracing::warn!(dropped, "connections did not end in time");
+    connections.shutdown().await;
+    ServeEnd { dropped }
+}
+
+fn log_end(ended: Result<(), tokio::task::JoinError>) {
+    if let Err(error) = ended {
+        tracing::error!(%error, "connection task failed");
+    }
+}
