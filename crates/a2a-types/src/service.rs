@@ -1,0 +1,107 @@
+//! What travels in HTTP headers and well-known places.
+
+use std::{fmt, str::FromStr};
+
+/// Says which version of the protocol a request speaks.
+pub const VERSION_HEADER: &str = "A2A-Version";
+/// Lists the extensions a client wants or an agent has activated.
+pub const EXTENSIONS_HEADER: &str = "A2A-Extensions";
+/// What [`EXTENSIONS_HEADER`] was called in version 0.3.
+pub const LEGACY_EXTENSIONS_HEADER: &str = "X-A2A-Extensions";
+/// Carries the token of a push configuration to the webhook. Not in the specification, sent by all SDKs.
+pub const NOTIFICATION_TOKEN_HEADER: &str = "X-A2A-Notification-Token";
+/// Where an agent's card is found, from the root of its origin.
+pub const AGENT_CARD_PATH: &str = "/.well-known/agent-card.json";
+/// The media type of A2A objects outside of JSON-RPC.
+pub const MEDIA_TYPE_A2A_JSON: &str = "application/a2a+json";
+/// The media type of JSON-RPC, and of many peers everywhere.
+pub const MEDIA_TYPE_JSON: &str = "application/json";
+/// The media type of streams.
+pub const MEDIA_TYPE_EVENT_STREAM: &str = "text/event-stream";
+
+/// A version of the protocol. Only major and minor count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ProtocolVersion {
+    /// The first number.
+    pub major: u16,
+    /// The second number.
+    pub minor: u16,
+}
+
+/// A version that is none.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a version such as 1.0")]
+pub struct ProtocolVersionError(String);
+
+impl ProtocolVersion {
+    /// Version 0.3, what a peer speaks that names no version.
+    pub const V0_3: Self = Self { major: 0, minor: 3 };
+    /// Version 1.0.
+    pub const V1_0: Self = Self { major: 1, minor: 0 };
+}
+
+/// Reads `Major.Minor`; a missing minor is 0, and what follows (a patch) is ignored as the specification demands.
+impl FromStr for ProtocolVersion {
+    type Err = ProtocolVersionError;
+
+    fn from_str(text: &str) -> Result<Self, ProtocolVersionError> {
+        let number = |digits: &str| {
+            let is_plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+            digits.parse().ok().filter(|_| is_plain)
+        };
+        let mut numbers = text.trim().splitn(3, '.');
+        let major = numbers.next().and_then(number);
+        let minor = numbers.next().map_or(Some(0), number);
+        match (major, minor) {
+            (Some(major), Some(minor)) => Ok(Self { major, minor }),
+            (None | Some(_), None) | (None, Some(_)) => {
+                Err(ProtocolVersionError(text.chars().take(40).collect()))
+            }
+        }
+    }
+}
+
+impl fmt::Display for ProtocolVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.major, self.minor)
+    }
+}
+
+/// Reads the URIs of extensions from the values of [`EXTENSIONS_HEADER`], which may be repeated, each once and in order.
+pub fn parse_extensions<'a>(values: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+    let mut uris: Vec<String> = Vec::new();
+    for uri in values.into_iter().flat_map(|value| value.split(',')).map(str::trim) {
+        if !uri.is_empty() && uris.iter().all(|known| known != uri) {
+            uris.push(uri.to_owned());
+        }
+    }
+    uris
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_major_and_minor_count() {
+        for text in ["1.0", "1", " 1.0 ", "1.0.1", "1.0.1-rc.2"] {
+            assert_eq!(text.parse(), Ok(ProtocolVersion::V1_0), "{text}");
+        }
+        assert_eq!("0.3.26".parse(), Ok(ProtocolVersion::V0_3));
+        assert!(ProtocolVersion::V0_3 < ProtocolVersion::V1_0);
+        assert_eq!(ProtocolVersion { major: 1, minor: 7 }.to_string(), "1.7");
+    }
+
+    #[test]
+    fn what_is_no_version_is_refused() {
+        for text in ["", "v1.0", "1.x", "one", "1.", "+1.0", "-1.0", "70000.0"] {
+            text.parse::<ProtocolVersion>().unwrap_err();
+        }
+    }
+
+    #[test]
+    fn extensions_come_once_and_in_order() {
+        let values = ["https://b.example/1, https://a.example/1", "", " https://b.example/1 ,"];
+        assert_eq!(parse_extensions(values), ["https://b.example/1", "https://a.example/1"]);
+    }
+}

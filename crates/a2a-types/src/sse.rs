@@ -1,0 +1,374 @@
+//! Server-sent events: an incremental decoder with limits, and a writer.
+//!
+//! The decoder is fed whatever arrives, in pieces of any size. Each byte is looked at a fixed number of times, and
+//! what is kept is the event that is being read and nothing else.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+
+const BOM: [u8; 3] = [0xef, 0xbb, 0xbf];
+
+/// How large the parts of a stream may grow. How long the stream may be is its reader's business.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SseLimits {
+    /// The lines of one event together, without their ends, in bytes.
+    pub max_event: usize,
+    /// One line that is no comment, in bytes.
+    pub max_line: usize,
+    /// One comment, in bytes. Keep-alives are comments, so there may be any number of them.
+    pub max_comment: usize,
+}
+
+/// One event of a stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SseEvent {
+    /// The name, if it has one; `error` for the errors of A2A.
+    pub name: Option<String>,
+    /// The data lines, joined by line feeds.
+    pub data: String,
+}
+
+/// Why a stream cannot be read on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SseError {
+    /// A line is too long.
+    #[error("a line of the event stream is longer than {limit} bytes")]
+    LineTooLong {
+        /// The limit, in bytes.
+        limit: usize,
+    },
+    /// The lines of an event are too long together.
+    #[error("an event of the stream is larger than {limit} bytes")]
+    EventTooLarge {
+        /// The limit, in bytes.
+        limit: usize,
+    },
+    /// A comment is too long.
+    #[error("a comment in the event stream is longer than {limit} bytes")]
+    CommentTooLong {
+        /// The limit, in bytes.
+        limit: usize,
+    },
+    /// An event is no UTF-8.
+    #[error("an event of the stream is not UTF-8")]
+    NotUtf8,
+}
+
+/// Turns the bytes of a stream into events.
+#[derive(Debug)]
+pub struct SseDecoder {
+    limits: SseLimits,
+    line: Line,
+    /// Bytes of the line so far.
+    line_length: usize,
+    /// Bytes of the event's lines so far.
+    event_length: usize,
+    /// How much of a byte order mark was seen; past its end once that question is settled.
+    bom_seen: usize,
+    /// The last byte was a carriage return, so a line feed next belongs to it.
+    after_return: bool,
+    name: Vec<u8>,
+    data: Vec<u8>,
+    has_data: bool,
+    ready: VecDeque<SseEvent>,
+    failure: Option<SseError>,
+}
+
+/// What the line that is being read is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Line {
+    /// Nothing of it was seen.
+    Empty,
+    /// A comment.
+    Comment,
+    /// The name of a field; as much as tells the fields apart.
+    Field(FieldName),
+    /// After the colon, where one space is dropped.
+    AfterColon(Field),
+    /// The value of a field.
+    Value(Field),
+}
+
+/// The fields that are told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Field {
+    Data,
+    Name,
+    Other,
+}
+
+/// The first bytes of a field's name; no name we care for is longer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct FieldName {
+    bytes: [u8; 6],
+    length: usize,
+}
+
+impl FieldName {
+    const EMPTY: Self = Self { bytes: [0; 6], length: 0 };
+
+    fn extended(mut self, more: &[u8]) -> Self {
+        for (slot, byte) in self.bytes.iter_mut().skip(self.length).zip(more) {
+            *slot = *byte;
+        }
+        self.length = self.length.saturating_add(more.len());
+        self
+    }
+
+    fn field(self) -> Field {
+        match self.bytes.get(..self.length) {
+            Some(b"data") => Field::Data,
+            Some(b"event") => Field::Name,
+            Some(_) | None => Field::Other,
+        }
+    }
+}
+
+impl SseDecoder {
+    /// Creates a decoder at the start of a stream.
+    pub fn new(limits: SseLimits) -> Self {
+        Self {
+            limits,
+            line: Line::Empty,
+            line_length: 0,
+            event_length: 0,
+            bom_seen: 0,
+            after_return: false,
+            name: Vec::new(),
+            data: Vec::new(),
+            has_data: false,
+            ready: VecDeque::new(),
+            failure: None,
+        }
+    }
+
+    /// Takes the next bytes. What they complete is had by [`SseDecoder::next_event`].
+    pub fn push(&mut self, bytes: &[u8]) {
+        if self.failure.is_none()
+            && let Err(failure) = self.read(bytes)
+        {
+            self.failure = Some(failure);
+            self.forget_event();
+        }
+    }
+
+    /// Takes the end of the stream: what was begun counts as complete, although its blank line is missing.
+    pub fn finish(&mut self) {
+        if self.bom_seen < BOM.len() {
+            let seen = self.bom_seen;
+            self.bom_seen = BOM.len();
+            self.push(&BOM[..seen]);
+        }
+        if self.failure.is_none()
+            && let Err(failure) = self.end_line().and_then(|()| self.end_event())
+        {
+            self.failure = Some(failure);
+        }
+    }
+
+    /// Gives the next event, or `None` until more bytes come.
+    ///
+    /// # Errors
+    ///
+    /// [`SseError`] once everything before it was given, and from then on always.
+    pub fn next_event(&mut self) -> Result<Option<SseEvent>, SseError> {
+        match (self.ready.pop_front(), self.failure) {
+            (Some(event), _) => Ok(Some(event)),
+            (None, Some(failure)) => Err(failure),
+            (None, None) => Ok(None),
+        }
+    }
+
+    /// Whether an event has begun and is not complete, which is when a silent peer is stuck rather than idle.
+    pub fn is_inside_event(&self) -> bool {
+        self.event_length > 0 || self.line != Line::Empty
+    }
+
+    fn read(&mut self, bytes: &[u8]) -> Result<(), SseError> {
+        let mut rest = self.skip_bom(bytes)?;
+        while let Some((first, after)) = rest.split_first() {
+            if self.after_return {
+                self.after_return = false;
+                if *first == b'\n' {
+                    rest = after;
+                    continue;
+                }
+            }
+            let Some(end) = rest.iter().position(|byte| matches!(byte, b'\r' | b'\n')) else {
+                return self.extend_line(rest);
+            };
+            self.extend_line(&rest[..end])?;
+            self.end_line()?;
+            self.after_return = rest[end] == b'\r';
+            rest = &rest[end + 1..];
+        }
+        Ok(())
+    }
+
+    /// Drops a byte order mark at the start, also one that comes in pieces.
+    fn skip_bom<'b>(&mut self, bytes: &'b [u8]) -> Result<&'b [u8], SseError> {
+        let mut rest = bytes;
+        while let (Some(expected), Some((first, after))) =
+            (BOM.get(self.bom_seen), rest.split_first())
+        {
+            if first != expected {
+                let seen = self.bom_seen;
+                self.bom_seen = BOM.len();
+                self.extend_line(&BOM[..seen])?;
+                break;
+            }
+            self.bom_seen += 1;
+            rest = after;
+        }
+        Ok(rest)
+    }
+
+    fn extend_line(&mut self, mut bytes: &[u8]) -> Result<(), SseError> {
+        let Some(first) = bytes.first() else { return Ok(()) };
+        if self.line == Line::Empty {
+            self.line = if *first == b':' { Line::Comment } else { Line::Field(FieldName::EMPTY) };
+        }
+        self.count(bytes.len())?;
+        if let Line::Field(name) = self.line {
+            let colon = bytes.iter().position(|byte| *byte == b':');
+            let name = name.extended(&bytes[..colon.unwrap_or(bytes.len())]);
+            self.line = colon.map_or(Line::Field(name), |_| Line::AfterColon(name.field()));
+            bytes = colon.map_or(&[][..], |colon| &bytes[colon + 1..]);
+        }
+        if let (Line::AfterColon(field), Some(first)) = (self.line, bytes.first()) {
+            self.line = Line::Value(field);
+            bytes = if *first == b' ' { &bytes[1..] } else { bytes };
+            if field == Field::Name {
+                self.name.clear();
+            }
+        }
+        match self.line {
+            Line::Value(Field::Data) => self.data.extend_from_slice(bytes),
+            Line::Value(Field::Name) => self.name.extend_from_slice(bytes),
+            Line::Value(Field::Other)
+            | Line::Empty
+            | Line::Comment
+            | Line::Field(_)
+            | Line::AfterColon(_) => {}
+        }
+        Ok(())
+    }
+
+    /// Counts bytes of a line against the limits, before any is kept. Of two limits passed at once the one passed first
+    /// is told, so that the error does not depend on how the bytes were cut.
+    fn count(&mut self, more: usize) -> Result<(), SseError> {
+        let SseLimits { max_event, max_line, max_comment } = self.limits;
+        if self.line == Line::Comment {
+            self.line_length = self.line_length.saturating_add(more);
+            let too_long = self.line_length > max_comment;
+            return if too_long {
+                Err(SseError::CommentTooLong { limit: max_comment })
+            } else {
+                Ok(())
+            };
+        }
+        let room_in_line = max_line.saturating_sub(self.line_length);
+        let room_in_event = max_event.saturating_sub(self.event_length);
+        if more > room_in_line.min(room_in_event) {
+            return Err(if room_in_line <= room_in_event {
+                SseError::LineTooLong { limit: max_line }
+            } else {
+                SseError::EventTooLarge { limit: max_event }
+            });
+        }
+        self.line_length += more;
+        self.event_length += more;
+        Ok(())
+    }
+
+    fn end_line(&mut self) -> Result<(), SseError> {
+        let line = std::mem::replace(&mut self.line, Line::Empty);
+        self.line_length = 0;
+        let field = match line {
+            Line::Empty => return self.end_event(),
+            Line::Comment => return Ok(()),
+            Line::Field(name) => name.field(),
+            Line::AfterColon(field) | Line::Value(field) => field,
+        };
+        match (field, line) {
+            (Field::Data, _) => {
+                self.has_data = true;
+                self.data.push(b'\n');
+            }
+            (Field::Name, Line::Field(_) | Line::AfterColon(_)) => self.name.clear(),
+            (Field::Name, Line::Value(_) | Line::Empty | Line::Comment) | (Field::Other, _) => {}
+        }
+        Ok(())
+    }
+
+    fn end_event(&mut self) -> Result<(), SseError> {
+        self.event_length = 0;
+        let name = std::mem::take(&mut self.name);
+        if !std::mem::take(&mut self.has_data) {
+            return Ok(());
+        }
+        let mut data = std::mem::take(&mut self.data);
+        data.pop();
+        let data = String::from_utf8(data).map_err(|_| SseError::NotUtf8)?;
+        let name = String::from_utf8(name).map_err(|_| SseError::NotUtf8)?;
+        self.ready.push_back(SseEvent { name: (!name.is_empty()).then_some(name), data });
+        Ok(())
+    }
+
+    fn forget_event(&mut self) {
+        self.line = Line::Empty;
+        self.event_length = 0;
+        self.has_data = false;
+        self.name = Vec::new();
+        self.data = Vec::new();
+    }
+}
+
+/// Writes one event: `data` line by line, and before it the name if there is one.
+///
+/// A line end in `name` would begin a new field, so the name goes only as far as that.
+pub fn encode_sse_event(data: &str, name: Option<&str>) -> Bytes {
+    let mut written = String::with_capacity(data.len() + 32);
+    if let Some(name) = name {
+        push_field(&mut written, "event", name.split(['\r', '\n']).next().unwrap_or_default());
+    }
+    for line in lines(data) {
+        push_field(&mut written, "data", line);
+    }
+    written.push('\n');
+    written.into()
+}
+
+/// Writes a comment, which readers pass over: a sign of life.
+pub fn encode_sse_comment(text: &str) -> Bytes {
+    let mut written = String::with_capacity(text.len() + 4);
+    for line in lines(text) {
+        push_field(&mut written, "", line);
+    }
+    written.push('\n');
+    written.into()
+}
+
+fn push_field(written: &mut String, field: &str, value: &str) {
+    for piece in [field, ": ", value, "\n"] {
+        written.push_str(piece);
+    }
+}
+
+/// Splits at every line end that a reader knows: CRLF, CR and LF.
+fn lines(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = Some(text);
+    std::iter::from_fn(move || {
+        let text = rest?;
+        let Some(end) = text.find(['\r', '\n']) else { return rest.take() };
+        let after = &text[end..];
+        rest = after.strip_prefix("\r\n").or_else(|| after.get(1..));
+        Some(&text[..end])
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,370 @@
+//! How objects read and write their members: two macros, and the rules they follow.
+//!
+//! The reading and writing code is generated rather than derived for three reasons: unknown members must survive
+//! without serde's `flatten` (which buffers whole subtrees), `null`, `""` and `[]` must read as absent, and an error
+//! must say where it happened (`` `status.message.parts[2].raw`: … ``).
+
+use std::{borrow::Cow, fmt, marker::PhantomData};
+
+use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, MapAccess, Visitor};
+
+pub(crate) mod kind;
+mod value;
+
+pub(crate) use kind::Kind;
+pub(crate) use value::WireValue;
+
+/// The name of a member, borrowed from the input where that is possible.
+pub(crate) struct Key<'de>(pub(crate) Cow<'de, str>);
+
+impl<'de> Deserialize<'de> for Key<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct KeyVisitor;
+        impl<'de> Visitor<'de> for KeyVisitor {
+            type Value = Key<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the name of a member")
+            }
+
+            fn visit_borrowed_str<E: de::Error>(self, name: &'de str) -> Result<Key<'de>, E> {
+                Ok(Key(Cow::Borrowed(name)))
+            }
+
+            fn visit_str<E: de::Error>(self, name: &str) -> Result<Key<'de>, E> {
+                Ok(Key(Cow::Owned(name.to_owned())))
+            }
+
+            fn visit_string<E: de::Error>(self, name: String) -> Result<Key<'de>, E> {
+                Ok(Key(Cow::Owned(name)))
+            }
+        }
+        deserializer.deserialize_str(KeyVisitor)
+    }
+}
+
+/// Reads a value by the rules of a kind; `None` where the value says "absent".
+struct MemberSeed<K, T>(PhantomData<(K, T)>);
+
+impl<'de, K: Kind<'de, T>, T> DeserializeSeed<'de> for MemberSeed<K, T> {
+    type Value = Option<T>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Option<T>, D::Error> {
+        deserializer.deserialize_option(self)
+    }
+}
+
+impl<'de, K: Kind<'de, T>, T> Visitor<'de> for MemberSeed<K, T> {
+    type Value = Option<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value or null")
+    }
+
+    fn visit_none<E: de::Error>(self) -> Result<Option<T>, E> {
+        Ok(None)
+    }
+
+    fn visit_unit<E: de::Error>(self) -> Result<Option<T>, E> {
+        Ok(None)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Option<T>, D::Error> {
+        K::read(deserializer)
+    }
+}
+
+/// Where the value of a member waits until its object is complete.
+#[derive(Debug)]
+pub(crate) enum Slot<T> {
+    /// The member was not seen.
+    Unseen,
+    /// The member was seen and says "absent".
+    Absent,
+    /// The member has a value.
+    Present(T),
+}
+
+/// Reads the value of the member `name` into its slot.
+pub(crate) fn read_member<'de, K, T, A>(
+    slot: &mut Slot<T>,
+    name: &'static str,
+    map: &mut A,
+) -> Result<(), A::Error>
+where
+    K: Kind<'de, T>,
+    A: MapAccess<'de>,
+{
+    if !matches!(slot, Slot::Unseen) {
+        return Err(at(name, "given twice"));
+    }
+    let value =
+        map.next_value_seed(MemberSeed::<K, T>(PhantomData)).map_err(|error| at(name, error))?;
+    *slot = value.map_or(Slot::Absent, Slot::Present);
+    Ok(())
+}
+
+/// Turns a slot into the value of its field.
+pub(crate) fn finish_member<'de, K: Kind<'de, T>, T, E: de::Error>(
+    slot: Slot<T>,
+    name: &'static str,
+) -> Result<T, E> {
+    match slot {
+        Slot::Present(value) => Ok(value),
+        Slot::Unseen | Slot::Absent => K::absent().ok_or_else(|| at(name, "required but missing")),
+    }
+}
+
+/// An error with the place where it happened in front: `` `place`: error ``. Places grow outwards.
+pub(crate) fn at<E: de::Error>(place: &str, error: impl fmt::Display) -> E {
+    let inner = error.to_string();
+    E::custom(match inner.strip_prefix('`') {
+        Some(rest) if rest.starts_with('[') => format!("`{place}{rest}"),
+        Some(rest) => format!("`{place}.{rest}"),
+        None => format!("`{place}`: {inner}"),
+    })
+}
+
+/// Defines an object: the struct, how it reads and how it writes.
+///
+/// `field: Type = Kind("name" | "alias")` where the kind is one of [`kind`]; `keeps extra` adds a map of the members
+/// that nobody knows.
+macro_rules! wire_object {
+    (
+        $(#[$meta:meta])*
+        pub struct $name:ident $(keeps $extra:ident)? {
+            $(
+                $(#[$field_meta:meta])*
+                $field:ident: $type:ty = $kind:ident($json:literal $(| $alias:literal)*),
+            )*
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, PartialEq)]
+        #[non_exhaustive]
+        pub struct $name {
+            $(
+                $(#[$field_meta])*
+                pub $field: $type,
+            )*
+            $(
+                /// Members this version does not know, kept as they came.
+                pub $extra: $crate::JsonObject,
+            )?
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                struct ObjectVisitor;
+
+                impl<'de> serde::de::Visitor<'de> for ObjectVisitor {
+                    type Value = $name;
+
+                    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        f.write_str(concat!("the object ", stringify!($name)))
+                    }
+
+                    fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<$name, A::Error> {
+                        $(let mut $field: $crate::wire::Slot<$type> = $crate::wire::Slot::Unseen;)*
+                        $(let mut $extra = $crate::JsonObject::new();)?
+                        while let Some($crate::wire::Key(key)) = map.next_key()? {
+                            match &*key {
+                                $(
+                                    $json $(| $alias)* => $crate::wire::read_member::<
+                                        $crate::wire::kind::$kind,
+                                        $type,
+                                        A,
+                                    >(&mut $field, $json, &mut map)?,
+                                )*
+                                _ => wire_object!(@unknown map key $($extra)?),
+                            }
+                        }
+                        Ok($name {
+                            $(
+                                $field: $crate::wire::finish_member::<
+                                    $crate::wire::kind::$kind,
+                                    $type,
+                                    A::Error,
+                                >($field, $json)?,
+                            )*
+                            $($extra,)?
+                        })
+                    }
+                }
+
+                deserializer.deserialize_map(ObjectVisitor)
+            }
+        }
+
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                use serde::ser::SerializeMap as _;
+
+                let mut map = serializer.serialize_map(None)?;
+                $(
+                    if <$crate::wire::kind::$kind as $crate::wire::Kind<'_, $type>>::is_written(&self.$field) {
+                        map.serialize_entry($json, &self.$field)?;
+                    }
+                )*
+                $(
+                    for (name, value) in &self.$extra {
+                        map.serialize_entry(name, value)?;
+                    }
+                )?
+                map.end()
+            }
+        }
+
+        impl<'de> $crate::wire::WireValue<'de> for $name {
+            fn read<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Self>, D::Error> {
+                serde::Deserialize::deserialize(deserializer).map(Some)
+            }
+        }
+    };
+    (@unknown $map:ident $key:ident $extra:ident) => {{
+        let value = $map.next_value().map_err(|error| $crate::wire::at(&$key, error))?;
+        $extra.insert($key.into_owned(), value);
+    }};
+    (@unknown $map:ident $key:ident) => {{
+        $map.next_value::<serde::de::IgnoredAny>()?;
+    }};
+}
+
+/// Defines an object that holds exactly one of several members, as an enum.
+///
+/// `else Variant` keeps an object with none of them as it came; without it that is an error.
+macro_rules! wire_oneof {
+    (
+        $(#[$meta:meta])*
+        pub enum $name:ident {
+            $(
+                $(#[$variant_meta:meta])*
+                $variant:ident($type:ty) = $json:literal $(| $alias:literal)*,
+            )*
+        }
+        $(else $unknown:ident)?
+    ) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, PartialEq)]
+        #[non_exhaustive]
+        pub enum $name {
+            $(
+                $(#[$variant_meta])*
+                $variant($type),
+            )*
+            $(
+                /// None of those this version knows; the members as they came.
+                $unknown($crate::JsonObject),
+            )?
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                struct OneofVisitor;
+
+                impl<'de> serde::de::Visitor<'de> for OneofVisitor {
+                    type Value = $name;
+
+                    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        f.write_str(concat!("the object ", stringify!($name)))
+                    }
+
+                    fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<$name, A::Error> {
+                        let mut found: Option<(&'static str, $name)> = None;
+                        wire_oneof!(@unknown_init unknown $($unknown)?);
+                        while let Some($crate::wire::Key(key)) = map.next_key()? {
+                            match &*key {
+                                $(
+                                    $json $(| $alias)* => {
+                                        let mut slot: $crate::wire::Slot<$type> = $crate::wire::Slot::Unseen;
+                                        $crate::wire::read_member::<$crate::wire::kind::Required, $type, A>(
+                                            &mut slot, $json, &mut map,
+                                        )?;
+                                        if let $crate::wire::Slot::Present(value) = slot {
+                                            if let Some((other, _)) = found {
+                                                return Err($crate::wire::two_members(other, $json));
+                                            }
+                                            found = Some(($json, $name::$variant(value)));
+                                        }
+                                    }
+                                )*
+                                _ => wire_oneof!(@unknown map key unknown $($unknown)?),
+                            }
+                        }
+                        match found {
+                            Some((_, value)) => Ok(value),
+                            None => wire_oneof!(@none unknown $name [$($json)*] $($unknown)?),
+                        }
+                    }
+                }
+
+                deserializer.deserialize_map(OneofVisitor)
+            }
+        }
+
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                use serde::ser::SerializeMap as _;
+
+                match self {
+                    $(
+                        Self::$variant(value) => {
+                            let mut map = serializer.serialize_map(Some(1))?;
+                            map.serialize_entry($json, value)?;
+                            map.end()
+                        }
+                    )*
+                    $(Self::$unknown(members) => serde::Serialize::serialize(members, serializer),)?
+                }
+            }
+        }
+
+        impl<'de> $crate::wire::WireValue<'de> for $name {
+            fn read<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Self>, D::Error> {
+                serde::Deserialize::deserialize(deserializer).map(Some)
+            }
+        }
+
+        $(
+            impl From<$type> for $name {
+                fn from(value: $type) -> Self {
+                    Self::$variant(value)
+                }
+            }
+        )*
+    };
+    (@unknown_init $members:ident $unknown:ident) => {
+        let mut $members = $crate::JsonObject::new();
+    };
+    (@unknown_init $members:ident) => {};
+    (@unknown $map:ident $key:ident $members:ident $unknown:ident) => {{
+        let value = $map.next_value().map_err(|error| $crate::wire::at(&$key, error))?;
+        $members.insert($key.into_owned(), value);
+    }};
+    (@unknown $map:ident $key:ident $members:ident) => {{
+        $map.next_value::<serde::de::IgnoredAny>()?;
+    }};
+    (@none $members:ident $name:ident [$($json:literal)*] $unknown:ident) => {
+        Ok($name::$unknown($members))
+    };
+    (@none $members:ident $name:ident [$($json:literal)*]) => {
+        Err($crate::wire::no_member(&[$($json),*]))
+    };
+}
+
+pub(crate) use wire_object;
+pub(crate) use wire_oneof;
+
+/// The error of an object that has two members where only one may be.
+pub(crate) fn two_members<E: de::Error>(one: &str, other: &str) -> E {
+    E::custom(format_args!("only one of `{one}` and `{other}` may be given"))
+}
+
+/// The error of an object that has none of the members of which it needs one.
+pub(crate) fn no_member<E: de::Error>(names: &[&str]) -> E {
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    E::custom(format_args!("exactly one of {} is needed", names.join(", ")))
+}
+
+#[cfg(test)]
+mod tests;

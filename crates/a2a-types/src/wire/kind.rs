@@ -1,0 +1,177 @@
+//! The kinds of members: what absence means, what counts as absent, and when a member is written.
+
+use std::{fmt, marker::PhantomData};
+
+use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
+
+use super::{WireValue, at};
+use crate::Message;
+
+/// The rules for one kind of member with values of type `T`.
+pub(crate) trait Kind<'de, T> {
+    /// Reads a value that is not `null`; `None` if it says "absent" in another way.
+    fn read<D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error>;
+
+    /// What stands for an absent member; `None` if it must be there.
+    fn absent() -> Option<T>;
+
+    /// Whether the member is written.
+    fn is_written(value: &T) -> bool;
+}
+
+/// Must be there, always written.
+#[derive(Debug)]
+pub(crate) enum Required {}
+
+impl<'de, T: WireValue<'de>> Kind<'de, T> for Required {
+    fn read<D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+        T::read(deserializer)
+    }
+
+    fn absent() -> Option<T> {
+        None
+    }
+
+    fn is_written(_: &T) -> bool {
+        true
+    }
+}
+
+/// May be there; written when set, also when set to zero or false.
+#[derive(Debug)]
+pub(crate) enum Optional {}
+
+impl<'de, T: WireValue<'de>> Kind<'de, Option<T>> for Optional {
+    fn read<D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<T>>, D::Error> {
+        T::read(deserializer).map(Some)
+    }
+
+    fn absent() -> Option<Option<T>> {
+        Some(None)
+    }
+
+    fn is_written(value: &Option<T>) -> bool {
+        value.is_some()
+    }
+}
+
+/// The default stands for absence and is not written.
+#[derive(Debug)]
+pub(crate) enum Plain {}
+
+impl<'de, T: WireValue<'de> + Default + PartialEq> Kind<'de, T> for Plain {
+    fn read<D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+        T::read(deserializer)
+    }
+
+    fn absent() -> Option<T> {
+        Some(T::default())
+    }
+
+    fn is_written(value: &T) -> bool {
+        *value != T::default()
+    }
+}
+
+/// The specification requires it, but peers leave the default out: read like [`Plain`], always written.
+#[derive(Debug)]
+pub(crate) enum Always {}
+
+impl<'de, T: WireValue<'de> + Default> Kind<'de, T> for Always {
+    fn read<D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+        T::read(deserializer)
+    }
+
+    fn absent() -> Option<T> {
+        Some(T::default())
+    }
+
+    fn is_written(_: &T) -> bool {
+        true
+    }
+}
+
+/// A list that is not written while empty.
+#[derive(Debug)]
+pub(crate) enum List {}
+
+impl<'de, T: Deserialize<'de>> Kind<'de, Vec<T>> for List {
+    fn read<D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<T>>, D::Error> {
+        read_list(deserializer).map(Some)
+    }
+
+    fn absent() -> Option<Vec<T>> {
+        Some(Vec::new())
+    }
+
+    fn is_written(value: &Vec<T>) -> bool {
+        !value.is_empty()
+    }
+}
+
+/// A list the specification requires; peers leave it out while empty, we write it always.
+#[derive(Debug)]
+pub(crate) enum Array {}
+
+impl<'de, T: Deserialize<'de>> Kind<'de, Vec<T>> for Array {
+    fn read<D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<T>>, D::Error> {
+        read_list(deserializer).map(Some)
+    }
+
+    fn absent() -> Option<Vec<T>> {
+        Some(Vec::new())
+    }
+
+    fn is_written(_: &Vec<T>) -> bool {
+        true
+    }
+}
+
+/// A message that somebody sends us, which unlike one that an agent reports must have parts.
+#[derive(Debug)]
+pub(crate) enum Sent {}
+
+impl<'de> Kind<'de, Message> for Sent {
+    fn read<D: Deserializer<'de>>(deserializer: D) -> Result<Option<Message>, D::Error> {
+        let message = Message::deserialize(deserializer)?;
+        if message.parts.is_empty() {
+            return Err(at("parts", "required but missing or empty"));
+        }
+        Ok(Some(message))
+    }
+
+    fn absent() -> Option<Message> {
+        None
+    }
+
+    fn is_written(_: &Message) -> bool {
+        true
+    }
+}
+
+/// Reads a list; an error names the index.
+fn read_list<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<T>, D::Error> {
+    struct ListVisitor<T>(PhantomData<T>);
+
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
+        type Value = Vec<T>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a list")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Vec<T>, A::Error> {
+            let mut items = Vec::new();
+            while let Some(item) =
+                seq.next_element().map_err(|error| at(&format!("[{}]", items.len()), error))?
+            {
+                items.push(item);
+            }
+            Ok(items)
+        }
+    }
+
+    deserializer.deserialize_seq(ListVisitor(PhantomData))
+}
