@@ -190,9 +190,9 @@ fn migrate(connection: &mut Connection, format: i64) -> rusqlite::Result<()> {
 
 /// Makes the folder (0700) and the file (0600) before SQLite does it with its own, wider modes.
 fn create_file(path: &Path) -> io::Result<()> {
-    let folder =
-        path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    let here = Path::new(".");
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(here);
+    create_folders(folder)?;
     match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
         Ok(file) => {
             file.sync_all()?;
@@ -201,6 +201,23 @@ fn create_file(path: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(error),
     }
+}
+
+/// Makes what is missing of `folder`, each new name flushed into the folder above it.
+fn create_folders(folder: &Path) -> io::Result<()> {
+    let missing: Vec<&Path> = folder
+        .ancestors()
+        .take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists())
+        .collect();
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    for created in missing {
+        match created.parent() {
+            Some(above) if above.as_os_str().is_empty() => File::open(".")?.sync_all()?,
+            Some(above) => File::open(above)?.sync_all()?,
+            None => {}
+        }
+    }
+    Ok(())
 }
 
 fn describe(path: &Path, source: rusqlite::Error) -> StoreOpenError {

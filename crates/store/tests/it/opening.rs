@@ -23,10 +23,11 @@ fn mode(path: &Path) -> u32 {
 #[tokio::test]
 async fn folder_and_files_are_for_the_owner_alone() {
     let folder = TempDir::new().unwrap();
-    let path = folder.path().join("telegram").join("state.db");
+    let path = folder.path().join("home").join("telegram").join("state.db");
     let store = open(&path).unwrap();
     store.accept(prompt("1", "k")).await.unwrap();
     assert_eq!(mode(path.parent().unwrap()), 0o700);
+    assert_eq!(mode(&folder.path().join("home")), 0o700);
     for name in ["state.db", "state.db-wal", "state.db-shm"] {
         assert_eq!(mode(&path.with_file_name(name)), 0o600, "{name}");
     }
