@@ -63,14 +63,14 @@ impl Default for ServerConfig {
         Self {
             public_url: None,
             max_body_bytes: Self::body_limit_for(10 << 20),
-            body_timeout: Duration::from_secs(60),
+            body_timeout: Duration::from_mins(1),
             max_hops: 3,
             max_running: 256,
             cancel_grace: Duration::from_secs(2),
             keep_alive: Duration::from_secs(15),
             fanout: FanoutLimits::default(),
             push: PushConfig::default(),
-            card_max_age: Duration::from_secs(60),
+            card_max_age: Duration::from_mins(1),
         }
     }
 }
@@ -82,7 +82,7 @@ impl Default for PushConfig {
             timeout: Duration::from_secs(15),
             pauses: [1, 5, 30, 120, 600, 1800].map(Duration::from_secs).to_vec(),
             jitter: 0.1,
-            max_retry_after: Duration::from_secs(3600),
+            max_retry_after: Duration::from_hours(1),
             max_configs: 10,
             max_pending: 100,
         }

@@ -66,7 +66,7 @@ pub(crate) async fn handle(
     };
     let request = match RpcRequest::decode(&body) {
         Ok(request) => request,
-        Err(rejection) => return failure(&rejection.id, rejection.error.into()),
+        Err(rejection) => return failure(&rejection.id, &rejection.error.into()),
     };
     let began = Instant::now();
     let outcome = match check_version(&headers, query.as_deref(), &request.method) {
@@ -82,7 +82,7 @@ pub(crate) async fn handle(
     match outcome {
         Ok(Outcome::Json(body)) => json(StatusCode::OK, body),
         Ok(Outcome::Events(events)) => event_stream(events, &request.id, served.config.keep_alive),
-        Err(error) => failure(&request.id, error),
+        Err(error) => failure(&request.id, &error),
     }
 }
 
@@ -196,7 +196,7 @@ fn sentence(error: &OperationError) -> String {
     chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
 
-fn failure(id: &RpcId, failure: RpcFailure) -> Response {
+fn failure(id: &RpcId, failure: &RpcFailure) -> Response {
     let body = RpcResponse::encode_error(id, &failure.error).unwrap_or_default();
     let Some(wait) = failure.retry_after else { return json(StatusCode::OK, body) };
     let mut response = json(StatusCode::SERVICE_UNAVAILABLE, body);

@@ -73,12 +73,12 @@ async fn one_event_over_the_bound_still_goes_through() {
 async fn readers_are_bounded_and_leave_no_bytes_behind() {
     let (fanout, budget) = fanout(100, 100);
     let one = fanout.subscribe().unwrap();
-    let _other = fanout.subscribe().unwrap();
+    let other = fanout.subscribe().unwrap();
     assert!(fanout.subscribe().is_none());
     fanout.publish(event("abc")).await;
     drop(one);
     assert!(fanout.subscribe().is_some());
     drop(fanout);
-    drop(_other);
+    drop(other);
     assert_eq!(budget.0.load(Ordering::Relaxed), 0);
 }

@@ -3,9 +3,9 @@
 use std::{cmp::Reverse, sync::Arc};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use volcanic_a2a_types::{ListTasksRequest, ListTasksResponse, Task, TaskState};
+use volcanic_a2a_types::{ListTasksRequest, ListTasksResponse, TaskState};
 
-use super::{Core, Operations, history_length, with_history};
+use super::{Core, Operations, history_length};
 use crate::{caller::Caller, error::OperationError, store::TaskSummary};
 
 /// How many tasks a page has unless the request says otherwise, and at most.
@@ -58,7 +58,12 @@ impl Core {
         let mut tasks = Vec::with_capacity(found.len());
         for summary in found {
             match self.read(caller, &summary.id, history).await {
-                Ok(task) => tasks.push(shown(task, request)),
+                Ok(mut task) => {
+                    if !request.include_artifacts.unwrap_or(false) {
+                        task.artifacts.clear();
+                    }
+                    tasks.push(task);
+                }
                 // Removed since the list was made.
                 Err(OperationError::TaskNotFound) => {}
                 Err(error) => return Err(error),
@@ -91,14 +96,6 @@ fn matches(request: &ListTasksRequest, summary: &TaskSummary) -> bool {
     context.is_none_or(|context| summary.context_id.as_ref() == Some(context))
         && state.is_none_or(|state| summary.state == *state)
         && since.is_none_or(|since| summary.status_at >= since)
-}
-
-fn shown(task: Task, request: &ListTasksRequest) -> Task {
-    let mut task = with_history(&task, None);
-    if !request.include_artifacts.unwrap_or(false) {
-        task.artifacts.clear();
-    }
-    task
 }
 
 fn position(summary: &TaskSummary) -> Position {

@@ -69,15 +69,13 @@ impl EventStream {
     ///
     /// Safe: an event is taken only when it is returned.
     pub async fn next(&mut self) -> Option<Result<Bytes, StreamError>> {
-        let event = match self.first.take() {
-            Some(event) => event,
-            None => match self.source.as_mut()?.next().await? {
-                Ok(event) => event,
-                Err(CutOff) => {
-                    self.source = None;
-                    return Some(Err(StreamError::TooSlow));
-                }
-            },
+        let event = if let Some(event) = self.first.take() {
+            event
+        } else if let Ok(event) = self.source.as_mut()?.next().await? {
+            event
+        } else {
+            self.source = None;
+            return Some(Err(StreamError::TooSlow));
         };
         let over = match event.end {
             EventEnd::Open => false,

@@ -10,7 +10,7 @@ use super::template::{Template, Values};
 const BUILT_IN: &str = include_str!("builtin.toml");
 
 /// The longest a rule may keep a task working.
-pub(crate) const MAX_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
+pub(crate) const MAX_AFTER: Duration = Duration::from_hours(24);
 
 /// A scripted agent's rules, in order; the first that fits decides.
 #[derive(Debug, Clone)]
@@ -225,20 +225,21 @@ impl Outcome {
         if raw.chunks.is_some() && raw.say.is_none() {
             return Err("`chunks` needs `say`".to_owned());
         }
-        let others: [(Option<String>, fn(Template) -> Self); 4] = [
-            (raw.ask, Self::Ask),
-            (raw.fail, Self::Fail),
-            (raw.reject, Self::Reject),
-            (raw.reply, Self::Reply),
+        let template = |text: Option<String>| text.as_deref().map(Template::parse);
+        let others = [
+            template(raw.ask).map(Self::Ask),
+            template(raw.fail).map(Self::Fail),
+            template(raw.reject).map(Self::Reject),
+            template(raw.reply).map(Self::Reply),
         ];
-        let mut others = others.into_iter().filter_map(|(text, make)| Some((text?, make)));
+        let mut others = others.into_iter().flatten();
         match (done, others.next(), others.next()) {
             (true, None, _) => Ok(Self::Done {
-                say: raw.say.as_deref().map(Template::parse),
+                say: template(raw.say),
                 file: raw.file.map(FileTemplate::from_raw),
                 chunks: raw.chunks.unwrap_or(1).max(1),
             }),
-            (false, Some((text, make)), None) => Ok(make(Template::parse(&text))),
+            (false, Some(outcome), None) => Ok(outcome),
             (true, Some(_), _) | (false, Some(_), Some(_)) | (false, None, _) => {
                 Err("needs either `say` and/or `file`, or one of `ask`, `fail`, `reject`, `reply`"
                     .to_owned())

@@ -62,7 +62,7 @@ impl TurnPhases {
                 (TurnPhase::Pending | TurnPhase::Open, _) => true,
             };
             if forward {
-                *phase = next.clone();
+                *phase = next;
             }
             forward
         });
