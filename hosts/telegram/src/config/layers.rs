@@ -1,0 +1,266 @@
+//! Where settings come from: names are matched to keys here, and doubles among them found.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+
+use config::{Config, ConfigError as MergeError, Map, Source, Value};
+
+use super::keys::{self, HOME, Key, SECTIONS};
+use super::problem::ConfigProblem;
+
+/// The name of the settings file in the home folder.
+const FILE_NAME: &str = "volcanic.toml";
+/// The largest file that counts as a secret.
+const MAX_SECRET: u64 = 64 * 1024;
+
+/// A value and where it was found.
+#[derive(Debug, Clone)]
+struct Reading {
+    name: String,
+    value: String,
+    /// The value is the path of a file that holds the real one.
+    in_file: bool,
+}
+
+/// One layer, ready to be merged: key ids with values whose origin is the name they were read under.
+#[derive(Debug, Clone, Default)]
+struct Layer(HashMap<String, Value>);
+
+impl Source for Layer {
+    fn clone_into_box(&self) -> Box<dyn Source + Send + Sync> {
+        Box::new(self.clone())
+    }
+
+    fn collect(&self) -> Result<Map<String, Value>, MergeError> {
+        Ok(self.0.iter().map(|(id, value)| (id.clone(), value.clone())).collect())
+    }
+}
+
+/// The layers, lowest first.
+#[derive(Debug)]
+pub(super) struct Layers {
+    defaults: Layer,
+    file: Layer,
+    environment: Layer,
+}
+
+impl Layers {
+    pub(super) fn collect(
+        environment: &BTreeMap<String, String>,
+        home: &Path,
+        file: Option<&Path>,
+        problems: &mut Vec<ConfigProblem>,
+    ) -> Self {
+        let defaults = keys::all().filter_map(|key| {
+            let value = key.default?;
+            Some((key.id(), Value::new(Some(&"default".to_owned()), value)))
+        });
+        let defaults = Layer(defaults.collect());
+        let entries = file_entries(home, file, problems);
+        let place = |name: &str| format!("{name} in {FILE_NAME}");
+        let file =
+            layer(entries.into_iter().map(|(name, value)| (place(&name), name, value)), problems);
+        let names =
+            environment.iter().map(|(name, value)| (name.clone(), name.clone(), value.clone()));
+        let environment = layer(names, problems);
+        Self { defaults, file, environment }
+    }
+
+    /// Puts the layers on top of each other. A merge of plain texts under known names has nothing to fail on; should it,
+    /// every required key is reported as missing.
+    pub(super) fn merge(self) -> Config {
+        Config::builder()
+            .add_source(self.defaults)
+            .add_source(self.file)
+            .add_source(self.environment)
+            .build()
+            .unwrap_or_default()
+    }
+}
+
+/// Matches `(place, name, value)`s to keys.
+fn layer(
+    entries: impl Iterator<Item = (String, String, String)>,
+    problems: &mut Vec<ConfigProblem>,
+) -> Layer {
+    let mut found: BTreeMap<String, Vec<Reading>> = BTreeMap::new();
+    for (place, name, value) in entries {
+        match match_name(&name) {
+            Match::Key { key, in_file } => {
+                let reading = Reading { name: place, value, in_file };
+                found.entry(key.id()).or_default().push(reading);
+            }
+            Match::Wrong(text) => problems.push(ConfigProblem { name: place, read: None, text }),
+            Match::NotOurs => {}
+        }
+    }
+    let settled = found.into_iter().filter_map(|(id, readings)| {
+        let reading = settle(&readings, problems)?;
+        let value = if reading.in_file { read_secret(&reading, problems)? } else { reading.value };
+        Some((id, Value::new(Some(&reading.name), value)))
+    });
+    Layer(settled.collect())
+}
+
+enum Match {
+    Key { key: &'static Key, in_file: bool },
+    Wrong(String),
+    NotOurs,
+}
+
+fn match_name(name: &str) -> Match {
+    let lower = name.to_ascii_lowercase();
+    for key in keys::all() {
+        // Flat names are matched as they are written: other programs have names like them.
+        let flat = if key.has_section() { key.flat } else { Some(key.name) };
+        let section = key.has_section().then(|| key.name.to_ascii_lowercase());
+        if flat == Some(name) || section.as_ref() == Some(&lower) {
+            return Match::Key { key, in_file: false };
+        }
+        if key.secret {
+            let flat = flat.is_some_and(|flat| name.strip_suffix("_FILE") == Some(flat));
+            let section =
+                section.is_some_and(|section| lower.strip_suffix("_file") == Some(&section));
+            if flat || section {
+                return Match::Key { key, in_file: true };
+            }
+        }
+    }
+    match lower.split_once("__") {
+        Some((section, _)) if SECTIONS.contains(&section) => Match::Wrong(keys::refuse(&lower)),
+        _ => Match::NotOurs,
+    }
+}
+
+/// Chooses among several readings of one key: equal values are fine under different names, all else is an error.
+fn settle(readings: &[Reading], problems: &mut Vec<ConfigProblem>) -> Option<Reading> {
+    let (first, rest) = readings.split_first()?;
+    let mut agree = true;
+    for other in rest {
+        let twins = first.name.eq_ignore_ascii_case(&other.name);
+        let text = if twins {
+            format!("`{}` is the same name in other letters; keep one of them", first.name)
+        } else if first.in_file != other.in_file {
+            format!("`{}` is set too; keep one of them", first.name)
+        } else if first.value != other.value {
+            format!("`{}` says something else for the same setting; keep one of them", first.name)
+        } else {
+            continue;
+        };
+        agree = false;
+        problems.push(ConfigProblem { name: other.name.clone(), read: None, text });
+    }
+    agree.then(|| first.clone())
+}
+
+fn read_secret(reading: &Reading, problems: &mut Vec<ConfigProblem>) -> Option<String> {
+    let wrong = |text: String| ConfigProblem {
+        name: reading.name.clone(),
+        read: Some(reading.value.clone()),
+        text,
+    };
+    let path = PathBuf::from(&reading.value);
+    match std::fs::metadata(&path) {
+        Ok(metadata) if !metadata.is_file() => {
+            problems.push(wrong("it is not a file".to_owned()));
+            return None;
+        }
+        Ok(metadata) if metadata.len() > MAX_SECRET => {
+            problems.push(wrong("the file is too large for a secret".to_owned()));
+            return None;
+        }
+        Ok(_) | Err(_) => {}
+    }
+    match std::fs::read_to_string(&path) {
+        Ok(text) if text.trim().is_empty() => {
+            problems.push(wrong("the file is empty".to_owned()));
+            None
+        }
+        Ok(text) => Some(text.trim().to_owned()),
+        Err(error) => {
+            problems.push(wrong(format!("the file cannot be read ({})", error.kind())));
+            None
+        }
+    }
+}
+
+/// The settings of the file as `Section__Name` and text.
+fn file_entries(
+    home: &Path,
+    file: Option<&Path>,
+    problems: &mut Vec<ConfigProblem>,
+) -> Vec<(String, String)> {
+    let path = file.map_or_else(|| home.join(FILE_NAME), Path::to_owned);
+    let mut wrong = |text: String| {
+        problems.push(ConfigProblem { name: path.display().to_string(), read: None, text });
+    };
+    let text = match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound && file.is_none() => {
+            return Vec::new();
+        }
+        Err(error) => {
+            wrong(format!("the file cannot be read ({})", error.kind()));
+            return Vec::new();
+        }
+    };
+    let table: toml::Table = match text.parse() {
+        Ok(table) => table,
+        Err(error) => {
+            // The parser's own message quotes the line, which may hold a secret.
+            let error: &toml::de::Error = &error;
+            let before = error.span().map_or(0, |span| span.start).min(text.len());
+            let line = text.as_bytes()[..before].iter().filter(|byte| **byte == b'\n').count() + 1;
+            wrong(format!("line {line} is not valid TOML"));
+            return Vec::new();
+        }
+    };
+    let mut entries = Vec::new();
+    flatten("", &table, &mut entries, problems);
+    entries.retain(|(_, value)| !value.trim().is_empty());
+    entries
+}
+
+fn flatten(
+    prefix: &str,
+    table: &toml::Table,
+    entries: &mut Vec<(String, String)>,
+    problems: &mut Vec<ConfigProblem>,
+) {
+    for (name, value) in table {
+        let name = if prefix.is_empty() { name.clone() } else { format!("{prefix}__{name}") };
+        if let toml::Value::Table(table) = value {
+            flatten(&name, table, entries, problems);
+            continue;
+        }
+        let place = format!("{name} in {FILE_NAME}");
+        let mut wrong = |text: &str| {
+            problems.push(ConfigProblem { name: place.clone(), read: None, text: text.to_owned() });
+        };
+        if name == HOME {
+            wrong("the home folder cannot be set in the file that lies in it");
+            continue;
+        }
+        if matches!(match_name(&name), Match::NotOurs) {
+            wrong("there is no such setting");
+            continue;
+        }
+        match plain(value) {
+            Some(value) => entries.push((name, value)),
+            None => wrong("allowed are texts, numbers, true and false, and lists of them"),
+        }
+    }
+}
+
+fn plain(value: &toml::Value) -> Option<String> {
+    match value {
+        toml::Value::String(text) => Some(text.clone()),
+        toml::Value::Integer(number) => Some(number.to_string()),
+        toml::Value::Float(number) => Some(number.to_string()),
+        toml::Value::Boolean(flag) => Some(flag.to_string()),
+        toml::Value::Array(items) => {
+            items.iter().map(plain).collect::<Option<Vec<_>>>().map(|items| items.join(","))
+        }
+        toml::Value::Datetime(_) | toml::Value::Table(_) => None,
+    }
+}
