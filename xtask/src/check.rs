@@ -8,11 +8,27 @@ use crate::shell::{self, command};
 pub(crate) fn run() -> Result<()> {
     layers::run()?;
     shell::run(command("cargo").args(["fmt", "--all", "--check"]))?;
-    let clippy = ["clippy", "--workspace", "--all-targets", "--all-features", "--locked", "--", "-D", "warnings"];
+    let clippy = [
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--all-features",
+        "--locked",
+        "--",
+        "-D",
+        "warnings",
+    ];
     shell::run(command("cargo").args(clippy))?;
     let docs = ["doc", "--workspace", "--no-deps", "--document-private-items", "--locked"];
     shell::run(command("cargo").args(docs).env("RUSTDOCFLAGS", "-D warnings"))?;
-    shell::run(command("cargo").args(["deny", "--all-features", "--locked", "check", "bans", "licenses", "sources"]))
-        .context("cargo-deny refused, or is not installed: `.ci/run` says which release belongs here")
+    shell::run(command("cargo").args([
+        "deny",
+        "--all-features",
+        "--locked",
+        "check",
+        "bans",
+        "licenses",
+        "sources",
+    ]))
+    .context("cargo-deny refused, or is not installed: `.ci/run` says which release belongs here")
 }
-

@@ -26,8 +26,17 @@ const EDGES: &[(&str, &[&str])] = &[
 
 /// What a host may wire together.
 const HOST: &[&str] = &[
-    "base", "a2a-types", "net", "a2a-client", "a2a-watch", "a2a-server", "agent-core", "agent-llm", "agent-tools",
-    "a2a-tool", "store",
+    "base",
+    "a2a-types",
+    "net",
+    "a2a-client",
+    "a2a-watch",
+    "a2a-server",
+    "agent-core",
+    "agent-llm",
+    "agent-tools",
+    "a2a-tool",
+    "store",
 ];
 
 /// Crates that are there for tests and tasks alone; nothing that ships may use them.
@@ -64,8 +73,15 @@ struct Dependency {
 }
 
 pub(crate) fn run() -> Result<()> {
-    let text = output(command("cargo").args(["metadata", "--no-deps", "--format-version", "1", "--locked"]))?;
-    let metadata: Metadata = serde_json::from_str(&text).context("failed to read cargo metadata")?;
+    let text = output(command("cargo").args([
+        "metadata",
+        "--no-deps",
+        "--format-version",
+        "1",
+        "--locked",
+    ]))?;
+    let metadata: Metadata =
+        serde_json::from_str(&text).context("failed to read cargo metadata")?;
     let faults = faults(&metadata.packages);
     if !faults.is_empty() {
         bail!("layers (xtask/src/layers.rs):\n  {}", faults.join("\n  "));
@@ -87,11 +103,17 @@ fn faults(packages: &[Package]) -> Vec<String> {
             faults.push(format!("`{name}` is not in the table"));
             continue;
         };
-        let shipped: BTreeSet<&str> =
-            package.dependencies.iter().filter(|d| d.kind.is_none()).map(|d| d.name.as_str()).collect();
+        let shipped: BTreeSet<&str> = package
+            .dependencies
+            .iter()
+            .filter(|d| d.kind.is_none())
+            .map(|d| d.name.as_str())
+            .collect();
         for dependency in shipped {
             match dependency.strip_prefix("volcanic-") {
-                Some(ours) if !allowed.contains(&ours) => faults.push(format!("`{name}` may not use `{ours}`")),
+                Some(ours) if !allowed.contains(&ours) => {
+                    faults.push(format!("`{name}` may not use `{ours}`"));
+                }
                 None if outside.get(dependency).is_some_and(|users| !users.contains(&name)) => {
                     faults.push(format!("`{name}` may not use `{dependency}`"));
                 }
@@ -113,20 +135,32 @@ mod tests {
     fn package(name: &str, dependencies: &[(&str, Option<&str>)]) -> Package {
         let dependencies = dependencies
             .iter()
-            .map(|(name, kind)| Dependency { name: (*name).to_owned(), kind: kind.map(str::to_owned) })
+            .map(|(name, kind)| Dependency {
+                name: (*name).to_owned(),
+                kind: kind.map(str::to_owned),
+            })
             .collect();
         Package { name: format!("volcanic-{name}"), dependencies }
     }
 
     #[test]
     fn an_edge_outside_the_table_is_named() {
-        let wrong = package("agent-core", &[("volcanic-base", None), ("volcanic-a2a-types", None), ("axum", None)]);
-        assert_eq!(faults(&[wrong]), ["`agent-core` may not use `axum`", "`agent-core` may not use `a2a-types`"]);
+        let wrong = package(
+            "agent-core",
+            &[("volcanic-base", None), ("volcanic-a2a-types", None), ("axum", None)],
+        );
+        assert_eq!(
+            faults(&[wrong]),
+            ["`agent-core` may not use `axum`", "`agent-core` may not use `a2a-types`"]
+        );
     }
 
     #[test]
     fn a_dev_dependency_is_free() {
-        assert_eq!(faults(&[package("base", &[("volcanic-testkit", Some("dev"))])]), Vec::<String>::new());
+        assert_eq!(
+            faults(&[package("base", &[("volcanic-testkit", Some("dev"))])]),
+            Vec::<String>::new()
+        );
     }
 
     #[test]

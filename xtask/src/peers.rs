@@ -13,8 +13,23 @@ pub(crate) fn interop(quick: bool, only: Option<&str>) -> Result<()> {
     node_peer()?;
     build_hosts()?;
     let mut runner = command("cargo");
-    runner.args(["run", "--quiet", "--locked", "--package", "volcanic-e2e", "--bin", "interop", "--"]);
-    runner.arg("--python").arg(python).arg("--rust-peer").arg(rust).arg("--peers").arg(root().join("tests/peers"));
+    runner.args([
+        "run",
+        "--quiet",
+        "--locked",
+        "--package",
+        "volcanic-e2e",
+        "--bin",
+        "interop",
+        "--",
+    ]);
+    runner
+        .arg("--python")
+        .arg(python)
+        .arg("--rust-peer")
+        .arg(rust)
+        .arg("--peers")
+        .arg(root().join("tests/peers"));
     runner.arg("--volcanic").arg(built("debug").join("volcanic"));
     runner.arg("--bot").arg(built("debug").join("volcanic-telegram"));
     if quick {
@@ -30,8 +45,20 @@ pub(crate) fn interop(quick: bool, only: Option<&str>) -> Result<()> {
 pub(crate) fn crash(kills: u32, seed: Option<u64>) -> Result<()> {
     build_hosts()?;
     let mut runner = command("cargo");
-    runner.args(["run", "--quiet", "--locked", "--package", "volcanic-e2e", "--bin", "crash", "--"]);
-    runner.arg("--volcanic").arg(built("debug").join("volcanic")).args(["--kills", &kills.to_string()]);
+    runner.args([
+        "run",
+        "--quiet",
+        "--locked",
+        "--package",
+        "volcanic-e2e",
+        "--bin",
+        "crash",
+        "--",
+    ]);
+    runner
+        .arg("--volcanic")
+        .arg(built("debug").join("volcanic"))
+        .args(["--kills", &kills.to_string()]);
     if let Some(seed) = seed {
         runner.args(["--seed", &seed.to_string()]);
     }
@@ -39,7 +66,14 @@ pub(crate) fn crash(kills: u32, seed: Option<u64>) -> Result<()> {
 }
 
 fn build_hosts() -> Result<()> {
-    run(command("cargo").args(["build", "--locked", "--package", "volcanic-cli", "--package", "volcanic-telegram"]))
+    run(command("cargo").args([
+        "build",
+        "--locked",
+        "--package",
+        "volcanic-cli",
+        "--package",
+        "volcanic-telegram",
+    ]))
 }
 
 /// A venv with the locked packages; returns its interpreter.
@@ -50,7 +84,9 @@ fn python_peer() -> Result<PathBuf> {
     if !python.exists() {
         run(command("python3").args(["-m", "venv"]).arg(&venv))?;
     }
-    run(command(&python).args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "-r"]).arg(lock))?;
+    run(command(&python)
+        .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "-r"])
+        .arg(lock))?;
     Ok(python)
 }
 
@@ -58,7 +94,11 @@ fn python_peer() -> Result<PathBuf> {
 fn rust_peer() -> Result<PathBuf> {
     let target = built("peers").join("rust");
     let manifest = root().join("tests/peers/a2a-lf/Cargo.toml");
-    run(command("cargo").args(["build", "--locked", "--manifest-path"]).arg(manifest).arg("--target-dir").arg(&target))?;
+    run(command("cargo")
+        .args(["build", "--locked", "--manifest-path"])
+        .arg(manifest)
+        .arg("--target-dir")
+        .arg(&target))?;
     Ok(target.join("debug/a2a-lf-peer"))
 }
 

@@ -20,7 +20,10 @@ pub(crate) fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
 /// Runs a command to its end, its output on the screen.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     println!("$ {}", shown(command));
-    let status = command.stdin(Stdio::null()).status().with_context(|| format!("failed to start {}", shown(command)))?;
+    let status = command
+        .stdin(Stdio::null())
+        .status()
+        .with_context(|| format!("failed to start {}", shown(command)))?;
     if !status.success() {
         bail!("{} ended with {status}", shown(command));
     }
@@ -39,7 +42,8 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
 
 /// Where cargo puts what it builds for `profile`.
 pub(crate) fn built(profile: &str) -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
     target.join(profile)
 }
 

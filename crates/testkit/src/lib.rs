@@ -3,5 +3,9 @@
 //! A dev-dependency only. Use it from `tests/it`, never from in-file unit tests.
 
 mod bot_api;
+mod process;
+mod proxy;
 
 pub use bot_api::{BotApi, BotCall, BotFault, BotOutcome, NotSeen, SentMessage};
+pub use process::{Process, ProcessError, Program};
+pub use proxy::{Exchange, RecordingProxy};

@@ -1,0 +1,75 @@
+//! The model adapter against a model server that nobody here wrote.
+
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    time::Duration,
+};
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::json;
+use volcanic_base::Chance;
+use volcanic_testkit::{Program, RecordingProxy};
+
+use super::{
+    InteropPlan, PeerKind,
+    peer::{Peer, await_listener, free_port},
+    scenario::list_peer,
+};
+
+/// A chat whose model calls the `a2a` tool, sees its result and answers: streamed over the OpenAI dialect.
+pub(super) async fn round_trip(plan: &InteropPlan) -> Result<()> {
+    let peer = Peer::start(plan, PeerKind::Python, None).await?;
+    let folder = tempfile::tempdir()?;
+    let (word, answer) = (word(), word());
+    let fixtures = json!({ "fixtures": [
+        {
+            "match": { "userMessage": word, "turnIndex": 0 },
+            "response": { "toolCalls": [{
+                "name": "a2a",
+                "arguments": json!({ "action": "send", "agent": "peer", "message": format!("quick {word}") }).to_string()
+            }] }
+        },
+        { "match": { "userMessage": word, "turnIndex": 1 }, "response": { "content": format!("It said {answer}.") } }
+    ] });
+    let file = folder.path().join("fixtures.json");
+    std::fs::write(&file, fixtures.to_string())?;
+    let port = free_port().await?;
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    let _server =
+        Program::new("the model server", plan.peers.join("aimock/node_modules/.bin/llmock"))
+            .args(["-p", &port.to_string(), "-f"])
+            .arg(&file)
+            .quiet()
+            .start()?;
+    await_listener(address).await?;
+    let wire = RecordingProxy::start(address).await?;
+
+    let workspace = folder.path().join("workspace");
+    list_peer(&workspace, &peer)?;
+    let mut chat = Program::new("the assistant", &plan.volcanic)
+        .args(["chat", "--model", "openai:gpt-4o-mini", "--workspace"])
+        .arg(&workspace)
+        .env("VOLCANIC_HOME", folder.path().join("home"))
+        .env("OPENAI_BASE_URL", format!("http://{}/v1", wire.address()))
+        .env("OPENAI_API_KEY", "no-real-key")
+        .start()?;
+    let played = async {
+        chat.say(&format!("Please ask the peer about {word}")).await?;
+        chat.line(Duration::from_secs(15), "the answer", |line| line.contains(&answer)).await?;
+        ensure!(
+            peer.proxy.times_requested(&format!("quick {word}")) == 1,
+            "the tool's message was not sent once"
+        );
+        ensure!(
+            wire.requested(&format!("quick: {word}")),
+            "the tool's result did not reach the model"
+        );
+        ensure!(wire.requested("\"stream\":true"), "the reply was not streamed");
+        anyhow::Ok(())
+    };
+    played.await.with_context(|| format!("the model exchange was:\n{}", wire.transcript()))
+}
+
+fn word() -> String {
+    format!("w{}", &Chance::from_os().uuid().simple().to_string()[..8])
+}
