@@ -1,1 +1,28 @@
-//! One remote agent.
+//! One remote agent, as the assistant sees it.
+//!
+//! Which agents there are stands in a file of the workspace ([`read_agents`]). [`RemoteAgent`] reads an agent's card,
+//! chooses how to speak to it, and calls it; a key goes to the origin it is configured for and nowhere else. What came of
+//! a task is taken apart ([`TaskOutcome`]), saved into the workspace ([`SavedOutcome`]) and told inside a frame that the
+//! agent cannot fake ([`frame`]). Everything a remote says is checked against what was asked, bounded, and data.
+
+mod agents_file;
+mod attachments;
+mod config;
+mod error;
+pub mod frame;
+mod key;
+mod outcome;
+mod remote;
+
+pub use agents_file::{
+    AGENTS_FILE, AgentBinding, AgentEntry, AgentName, AgentProtocol, AgentsFile, AgentsFileError,
+    parse_agents, read_agents,
+};
+pub use attachments::{AttachmentError, read_attachments};
+pub use config::ClientConfig;
+pub use error::ClientError;
+pub use key::{KEY_VARIABLE_PREFIX, KeyError, KeyResolver, KeySource, plain_keys};
+pub use outcome::{
+    InlineFile, MAX_FILES, MAX_INLINE_BYTES, MAX_INLINE_LINES, SaveError, SavedOutcome, TaskOutcome,
+};
+pub use remote::{EventStream, RemoteAgent};

@@ -24,6 +24,6 @@ pub use client::{NetClient, NetConfig};
 pub use error::NetError;
 #[cfg(feature = "test-util")]
 pub use memory::InMemory;
-pub use retry::retry_after;
+pub use retry::{retry_after, retry_after_by_date};
 pub use roots::RootCertificates;
 pub use transport::{CallKind, Transport};

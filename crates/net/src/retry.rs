@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use http::{HeaderMap, header::RETRY_AFTER};
+use http::{
+    HeaderMap,
+    header::{DATE, RETRY_AFTER},
+};
 use jiff::Timestamp;
 
 /// Reads `Retry-After`: seconds or an HTTP date. A date that has passed is no wait at all, a number too large to hold
@@ -14,6 +17,20 @@ pub fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     }
     let moment = Timestamp::try_from(httpdate::parse_http_date(value).ok()?).ok()?;
     Some(Duration::try_from(moment.duration_since(now)).unwrap_or(Duration::ZERO))
+}
+
+/// Reads `Retry-After` with the remote's own `Date` as now, so that the two clocks need not agree. A date without a `Date`
+/// beside it is `None`.
+pub fn retry_after_by_date(headers: &HeaderMap) -> Option<Duration> {
+    let date = headers.get(DATE).and_then(|value| value.to_str().ok());
+    let now = date
+        .and_then(|value| httpdate::parse_http_date(value.trim()).ok())
+        .and_then(|moment| Timestamp::try_from(moment).ok());
+    match now {
+        Some(now) => retry_after(headers, now),
+        // Seconds need no clock; far in the future every date has passed.
+        None => retry_after(headers, Timestamp::MAX).filter(|pause| !pause.is_zero()),
+    }
 }
 
 #[cfg(test)]
@@ -51,6 +68,19 @@ mod tests {
     fn past_dates_mean_no_wait() {
         check("Mon, 30 Nov 2026 11:00:00 GMT", Some(Duration::ZERO));
         check("Thu, 01 Jan 1970 00:00:00 GMT", Some(Duration::ZERO));
+    }
+
+    #[test]
+    fn the_remotes_own_date_is_its_now() {
+        let mut headers = HeaderMap::new();
+        headers.insert(RETRY_AFTER, "Mon, 30 Nov 2026 12:00:30 GMT".parse().unwrap());
+        assert_eq!(retry_after_by_date(&headers), None);
+        headers.insert(DATE, "Mon, 30 Nov 2026 12:00:00 GMT".parse().unwrap());
+        assert_eq!(retry_after_by_date(&headers), Some(Duration::from_secs(30)));
+        headers.insert(RETRY_AFTER, "7".parse().unwrap());
+        assert_eq!(retry_after_by_date(&headers), Some(Duration::from_secs(7)));
+        headers.remove(DATE);
+        assert_eq!(retry_after_by_date(&headers), Some(Duration::from_secs(7)));
     }
 
     #[test]

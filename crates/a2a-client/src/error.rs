@@ -1,0 +1,279 @@
+//! What can go wrong between us and a remote agent.
+
+use std::{error::Error, time::Duration};
+
+use volcanic_a2a_types::{A2aErrorKind, RpcError};
+use volcanic_net::NetError;
+
+use crate::{AGENTS_FILE, KeyError};
+
+/// An error of a call to a remote agent.
+///
+/// Its `Display` is a whole sentence for the model and the owner, unlike other errors here, and says the cause. No key, no
+/// query of a URL and no header is in it; what the remote said is cut and escaped.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum ClientError {
+    /// The request did not get through, or the connection broke.
+    #[error("Could not reach agent \"{agent}\": {}", reasons(.source))]
+    Unreachable {
+        /// The agent.
+        agent: String,
+        /// Why.
+        #[source]
+        source: NetError,
+    },
+    /// The answer was not there within the time of a call.
+    #[error("Agent \"{agent}\" did not answer in time.")]
+    TimedOut {
+        /// The agent.
+        agent: String,
+    },
+    /// The agent wants another key, or one at all.
+    #[error("Agent \"{agent}\" {} ({status}).", if *.had_key { "rejected the key" } else { "asks for a key" })]
+    KeyRejected {
+        /// The agent.
+        agent: String,
+        /// 401 or 403.
+        status: u16,
+        /// Whether a key was sent.
+        had_key: bool,
+    },
+    /// The agent answered with an error of the protocol.
+    #[error("Agent \"{agent}\" refused: {} ({})", .error.message, .error.code)]
+    Refused {
+        /// The agent.
+        agent: String,
+        /// Its error; the message is cut and escaped.
+        error: Box<RpcError>,
+        /// When it says to come back.
+        retry_after: Option<Duration>,
+    },
+    /// The agent, or something before it, answered outside of the protocol.
+    #[error("Agent \"{agent}\" answered with HTTP {status}{}.", redirect(*.status))]
+    Http {
+        /// The agent.
+        agent: String,
+        /// The status.
+        status: u16,
+        /// When it says to come back.
+        retry_after: Option<Duration>,
+    },
+    /// The agent's card cannot be used.
+    #[error("The card of agent \"{agent}\" cannot be used: {reason}.")]
+    Card {
+        /// The agent.
+        agent: String,
+        /// Why.
+        reason: String,
+    },
+    /// The agent's key cannot be had or sent.
+    #[error("The key of agent \"{agent}\" cannot be used: {source}.")]
+    Key {
+        /// The agent.
+        agent: String,
+        /// Why.
+        #[source]
+        source: KeyError,
+    },
+    /// The card leads to another origin, which may not have the key or lies in a private network.
+    #[error(
+        "Agent \"{agent}\" wants to be called at {origin}, which is not where its entry points. If that is right, add \
+         \"trustedOrigins\": [\"{origin}\"] to its entry in {AGENTS_FILE}."
+    )]
+    Untrusted {
+        /// The agent.
+        agent: String,
+        /// The other origin.
+        origin: String,
+    },
+    /// The answer is not what was asked for.
+    #[error("Agent \"{agent}\" gave an answer that cannot be used: {reason}.")]
+    Unexpected {
+        /// The agent.
+        agent: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The answer is larger than is read.
+    #[error("The answer of agent \"{agent}\" is larger than {limit} bytes.")]
+    TooLarge {
+        /// The agent.
+        agent: String,
+        /// The largest size read, in bytes.
+        limit: usize,
+    },
+}
+
+impl ClientError {
+    pub(crate) fn from_net(agent: &str, error: NetError) -> Self {
+        let agent = agent.to_owned();
+        match error {
+            NetError::TooLarge { limit } => Self::TooLarge { agent, limit },
+            source => Self::Unreachable { agent, source },
+        }
+    }
+
+    /// Whether the same call may succeed later without anybody changing something here.
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::Unreachable { source, .. } => source.is_transient(),
+            Self::Http { status, .. } => matches!(status, 408 | 425 | 429 | 500..),
+            Self::Refused { .. } => {
+                matches!(self.rpc_kind(), None | Some(A2aErrorKind::Internal))
+            }
+            // The remote mends its card or its answers.
+            Self::TimedOut { .. } | Self::Card { .. } | Self::Unexpected { .. } => true,
+            Self::KeyRejected { .. }
+            | Self::Key { .. }
+            | Self::Untrusted { .. }
+            | Self::TooLarge { .. } => false,
+        }
+    }
+
+    /// Whether the agent may have acted on the request although there is no answer to go by. If not, the request never
+    /// left or was refused.
+    pub fn may_have_arrived(&self) -> bool {
+        match self {
+            Self::Unreachable { source, .. } => !source.never_left(),
+            // A gateway that gave up says nothing about what stands behind it.
+            Self::Http { status, .. } => matches!(status, 408 | 500 | 502 | 504 | 200..=299),
+            Self::TimedOut { .. } | Self::Unexpected { .. } | Self::TooLarge { .. } => true,
+            Self::KeyRejected { .. }
+            | Self::Refused { .. }
+            | Self::Card { .. }
+            | Self::Key { .. }
+            | Self::Untrusted { .. } => false,
+        }
+    }
+
+    /// Which error of the protocol it is: by the reason in its details, else by its code. A bare HTTP status only tells
+    /// who may call: a gateway's 404 says nothing about a task.
+    pub fn rpc_kind(&self) -> Option<A2aErrorKind> {
+        match self {
+            Self::Refused { error, .. } => error.kind(),
+            Self::KeyRejected { status, .. } => A2aErrorKind::from_http_status(*status),
+            Self::Unreachable { .. }
+            | Self::TimedOut { .. }
+            | Self::Http { .. }
+            | Self::Card { .. }
+            | Self::Key { .. }
+            | Self::Untrusted { .. }
+            | Self::Unexpected { .. }
+            | Self::TooLarge { .. } => None,
+        }
+    }
+
+    /// When the agent says to come back. The caller has a cap.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Refused { retry_after, .. } | Self::Http { retry_after, .. } => *retry_after,
+            Self::Unreachable { .. }
+            | Self::TimedOut { .. }
+            | Self::KeyRejected { .. }
+            | Self::Card { .. }
+            | Self::Key { .. }
+            | Self::Untrusted { .. }
+            | Self::Unexpected { .. }
+            | Self::TooLarge { .. } => None,
+        }
+    }
+
+    /// The limit that the answer exceeded, in bytes, if that is what went wrong.
+    pub fn too_large(&self) -> Option<usize> {
+        match self {
+            Self::TooLarge { limit, .. } => Some(*limit),
+            Self::Unreachable { .. }
+            | Self::TimedOut { .. }
+            | Self::KeyRejected { .. }
+            | Self::Refused { .. }
+            | Self::Http { .. }
+            | Self::Card { .. }
+            | Self::Key { .. }
+            | Self::Untrusted { .. }
+            | Self::Unexpected { .. } => None,
+        }
+    }
+}
+
+/// An error and its causes, as one line.
+fn reasons(error: &dyn Error) -> String {
+    let mut line = error.to_string();
+    let mut cause = error.source();
+    while let Some(current) = cause {
+        let text = current.to_string();
+        // Some wrappers repeat what they wrap.
+        if !line.ends_with(&text) {
+            line = format!("{line}: {text}");
+        }
+        cause = current.source();
+    }
+    line
+}
+
+fn redirect(status: u16) -> &'static str {
+    if (300..400).contains(&status) { ", a redirect, which is not followed" } else { "" }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    fn http(status: u16) -> ClientError {
+        ClientError::Http { agent: "a".to_owned(), status, retry_after: None }
+    }
+
+    fn refused(kind: A2aErrorKind) -> ClientError {
+        let error = Box::new(RpcError::of(kind, "no"));
+        ClientError::Refused { agent: "a".to_owned(), error, retry_after: None }
+    }
+
+    #[test]
+    fn texts_are_readable() {
+        let source = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
+        let error = ClientError::from_net(
+            "a",
+            NetError::Connect { host: "x:1".to_owned(), source: Arc::new(source) },
+        );
+        let text = "Could not reach agent \"a\": failed to connect to x:1: connection refused";
+        assert_eq!(error.to_string(), text);
+        assert_eq!(
+            refused(A2aErrorKind::TaskNotFound).to_string(),
+            "Agent \"a\" refused: no (-32001)"
+        );
+        let text = "Agent \"a\" answered with HTTP 302, a redirect, which is not followed.";
+        assert_eq!(http(302).to_string(), text);
+    }
+
+    #[test]
+    fn a_gateway_leaves_the_fate_of_a_request_open_and_a_refusal_does_not() {
+        for (error, transient, may_have_arrived) in [
+            (http(502), true, true),
+            (http(503), true, false),
+            (http(429), true, false),
+            (http(404), false, false),
+            (refused(A2aErrorKind::Internal), true, false),
+            (refused(A2aErrorKind::UnsupportedOperation), false, false),
+            (ClientError::TimedOut { agent: "a".to_owned() }, true, true),
+            (ClientError::TooLarge { agent: "a".to_owned(), limit: 1 }, false, true),
+        ] {
+            let found = (error.is_transient(), error.may_have_arrived());
+            assert_eq!(found, (transient, may_have_arrived), "{error}");
+        }
+    }
+
+    #[test]
+    fn kind_comes_from_the_reason_before_the_code() {
+        let mut error = RpcError::of(A2aErrorKind::TaskNotFound, "gone");
+        error.code = -32603;
+        let error = ClientError::Refused {
+            agent: "a".to_owned(),
+            error: Box::new(error),
+            retry_after: None,
+        };
+        assert_eq!(error.rpc_kind(), Some(A2aErrorKind::TaskNotFound));
+        assert_eq!(http(404).rpc_kind(), None);
+    }
+}

@@ -1,0 +1,175 @@
+//! How outcomes of remote tasks are told: as the result of a tool call, and as a prompt that is delivered.
+//!
+//! Everything a remote says is data here. It stands inside a frame that it cannot fake ([`sanitize_remote_text`]).
+
+use std::fmt::Write as _;
+
+use volcanic_a2a_types::{ContextId, TaskId, TaskState};
+
+use crate::{MAX_FILES, SavedOutcome};
+
+mod escape;
+
+pub use escape::{sanitize_remote_line, sanitize_remote_text};
+
+/// How much of a remote's id is shown, in characters.
+const MAX_ID: usize = 200;
+/// How much of a link is shown, in characters.
+const MAX_LINK: usize = 2000;
+/// What is said for a settled task without a word in it.
+const NO_TEXT: &str = "The agent gave no text.";
+
+/// Why a watch ended without an outcome of its task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoticeKind {
+    /// The watch cannot go on.
+    Stopped,
+    /// There was no outcome in time, or it cannot be read.
+    NoResult,
+    /// The task was canceled from here.
+    Canceled,
+}
+
+impl NoticeKind {
+    /// The word in the frame.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Stopped => "stopped",
+            Self::NoResult => "no result",
+            Self::Canceled => "canceled",
+        }
+    }
+}
+
+/// Tells an outcome, or where an unsettled task stands, as the result of a tool call. A reply without a task is told
+/// as such.
+pub fn render_result(agent: &str, outcome: &SavedOutcome) -> String {
+    let context = outcome
+        .context_id
+        .as_ref()
+        .map_or(String::new(), |context| format!(" (context {})", id(context.as_str())));
+    let mut text = match &outcome.task_id {
+        Some(task) => {
+            let state = label(outcome.state.as_ref());
+            format!("Agent \"{agent}\": task {}{context} is {state}.", id(task.as_str()))
+        }
+        None => format!("Agent \"{agent}\" replied{context}:"),
+    };
+    push_body(&mut text, agent, outcome);
+    text
+}
+
+/// Tells an outcome as a prompt that is delivered into the conversation.
+pub fn render_delivery(agent: &str, outcome: &SavedOutcome) -> String {
+    let kind = if outcome.question { "question" } else { "result" };
+    let mut text = head(
+        kind,
+        agent,
+        outcome.task_id.as_ref(),
+        outcome.context_id.as_ref(),
+        &label(outcome.state.as_ref()),
+    );
+    push_body(&mut text, agent, outcome);
+    text
+}
+
+/// Tells, in the same frame, that a watch ended without an outcome. `text` says why.
+pub fn render_notice(
+    agent: &str,
+    task_id: &TaskId,
+    context_id: Option<&ContextId>,
+    kind: NoticeKind,
+    text: &str,
+) -> String {
+    let mut notice = head("result", agent, Some(task_id), context_id, kind.label());
+    push_lines(&mut notice, text);
+    notice
+}
+
+fn head(
+    kind: &str,
+    agent: &str,
+    task_id: Option<&TaskId>,
+    context_id: Option<&ContextId>,
+    state: &str,
+) -> String {
+    let mut head = format!("[A2A {kind} from \"{agent}\"");
+    if let Some(task) = task_id {
+        push(&mut head, format_args!(", task {}", id(task.as_str())));
+    }
+    push(&mut head, format_args!(" ({state})]"));
+    if let Some(context) = context_id {
+        push(&mut head, format_args!("\nContext: {}", id(context.as_str())));
+    }
+    head
+}
+
+/// Answer, hint, files and links: the same in both frames.
+fn push_body(text: &mut String, agent: &str, outcome: &SavedOutcome) {
+    let is_settled = outcome.state.as_ref().is_none_or(TaskState::is_settled);
+    if !outcome.answer.trim().is_empty() {
+        push_lines(text, &outcome.answer);
+    } else if is_settled {
+        push_lines(text, NO_TEXT);
+    }
+    if let Some(file) = &outcome.answer_file {
+        push(text, format_args!("\n(The text is longer than this. All of it is in {file}.)"));
+    }
+    if let (true, Some(task)) = (outcome.question, &outcome.task_id) {
+        let task = id(task.as_str());
+        push(text, format_args!("\nAnswer with action=send, agent={agent} and taskId={task}."));
+    }
+    let files: Vec<&str> =
+        outcome.answer_file.iter().chain(&outcome.saved).map(String::as_str).collect();
+    if !files.is_empty() {
+        push(text, format_args!("\nFiles: {}", files.join(", ")));
+    }
+    if !outcome.skipped.is_empty() {
+        let names = shown(&outcome.skipped, MAX_ID);
+        push(
+            text,
+            format_args!("\nFiles skipped (over {} bytes): {names}", outcome.max_file_bytes),
+        );
+    }
+    if outcome.more_files > 0 {
+        let more = outcome.more_files;
+        push(
+            text,
+            format_args!("\nFiles skipped ({more} more): only the first {MAX_FILES} are taken"),
+        );
+    }
+    if !outcome.links.is_empty() {
+        push(text, format_args!("\nLinks: {}", shown(&outcome.links, MAX_LINK)));
+    }
+}
+
+fn shown(list: &[String], max: usize) -> String {
+    let (first, rest) = list.split_at(list.len().min(MAX_FILES));
+    let mut shown: Vec<String> = first.iter().map(|text| sanitize_remote_line(text, max)).collect();
+    if !rest.is_empty() {
+        shown.push(format!("and {} more", rest.len()));
+    }
+    shown.join(", ")
+}
+
+/// A remote's lines below what is there.
+fn push_lines(text: &mut String, lines: &str) {
+    text.push('\n');
+    text.push_str(sanitize_remote_text(lines).trim_end());
+}
+
+fn push(text: &mut String, arguments: std::fmt::Arguments<'_>) {
+    // Writing into a string cannot fail.
+    let _ = text.write_fmt(arguments);
+}
+
+fn id(id: &str) -> String {
+    sanitize_remote_line(id, MAX_ID)
+}
+
+fn label(state: Option<&TaskState>) -> String {
+    state.map_or_else(|| "replied".to_owned(), |state| sanitize_remote_line(&state.label(), 40))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,139 @@
+//! The agent's card: where it is, and which of its interfaces is used.
+
+use bytes::Bytes;
+use http::{HeaderValue, Request, StatusCode, header};
+use tokio::time::Instant;
+use url::Url;
+use volcanic_a2a_types::{
+    AGENT_CARD_PATH, AgentCard, AgentInterface, BINDING_HTTP_JSON, BINDING_JSONRPC,
+    ProtocolVersion, VERSION_HEADER,
+};
+use volcanic_net::{CallKind, GuardPolicy};
+
+use super::line::Line;
+use crate::{
+    AgentBinding, AgentEntry, AgentProtocol, ClientError, agents_file::shown,
+    frame::sanitize_remote_line,
+};
+
+/// How much of a card's own words is told in an error, in characters.
+const MAX_WORD: usize = 200;
+
+/// Where and how the agent is called.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct CallTarget {
+    pub(super) url: Url,
+    pub(super) tenant: Option<String>,
+    pub(super) policy: GuardPolicy,
+    /// Whether the key and the entry's headers may go there.
+    pub(super) is_trusted: bool,
+}
+
+/// Where the card of an agent is: at the well-known place below its base URL, unless the URL is that of the card.
+pub(super) fn card_url(base: &Url) -> Url {
+    let mut url = base.clone();
+    if !base.path().ends_with(".json") {
+        url.set_path(&format!("{}{AGENT_CARD_PATH}", base.path().trim_end_matches('/')));
+    }
+    url
+}
+
+/// Reads the public card. The key is not sent: cards are public, and which header it goes into stands in the card.
+pub(super) async fn fetch(line: &Line, base: &Url) -> Result<AgentCard, ClientError> {
+    let url = card_url(base);
+    let mut request = Request::get(url.as_str())
+        .body(Bytes::new())
+        .map_err(|_| line.card_error("its address cannot be used"))?;
+    let headers = request.headers_mut();
+    line.add_headers(headers);
+    headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
+    headers.insert(VERSION_HEADER, HeaderValue::from_static("1.0"));
+    let deadline = Instant::now() + line.config.card_timeout;
+    let response = line.open(request, CallKind::Call, deadline).await?;
+    let status = response.status();
+    if status == StatusCode::NOT_FOUND {
+        return Err(line.card_error(format!("there is none at {}", shown(&url))));
+    }
+    if !status.is_success() {
+        return Err(line.status_error(status, response.headers()));
+    }
+    let body = line.read(response.into_body(), line.config.card_limit, deadline).await?;
+    serde_json::from_slice(&body).map_err(|error| {
+        let reason = sanitize_remote_line(&error.to_string(), MAX_WORD);
+        line.card_error(format!("it is not valid: {reason}"))
+    })
+}
+
+/// Takes the first interface that we speak, or the one the entry insists on, and checks that we may go there.
+pub(super) fn choose(
+    entry: &AgentEntry,
+    card: &AgentCard,
+    line: &Line,
+) -> Result<CallTarget, ClientError> {
+    let interface = card
+        .supported_interfaces
+        .iter()
+        .find(|interface| is_spoken(interface) && is_wanted(interface, entry))
+        .ok_or_else(|| line.card_error(offered(card)))?;
+    let url = card_url(&entry.url)
+        .join(&interface.url)
+        .ok()
+        .filter(|url| matches!(url.scheme(), "http" | "https") && url.username().is_empty())
+        .ok_or_else(|| {
+            let url = sanitize_remote_line(&interface.url, MAX_WORD);
+            line.card_error(format!("its interface has the address {url}"))
+        })?;
+    let origin = url.origin().ascii_serialization();
+    let is_trusted = origin == entry.origin() || entry.trusted_origins.contains(&origin);
+    let policy = if is_trusted { GuardPolicy::Open } else { GuardPolicy::PublicOnly };
+    let is_reachable = policy.admits_host(url.host_str().unwrap_or_default());
+    if !is_trusted && (line.has_secrets() || !is_reachable) {
+        return Err(ClientError::Untrusted { agent: line.agent.clone(), origin });
+    }
+    let tenant = interface.tenant.clone();
+    Ok(CallTarget { url, tenant, policy, is_trusted })
+}
+
+fn is_spoken(interface: &AgentInterface) -> bool {
+    interface.protocol_binding.eq_ignore_ascii_case(BINDING_JSONRPC)
+        && interface.protocol_version.parse() == Ok(ProtocolVersion::V1_0)
+}
+
+fn is_wanted(interface: &AgentInterface, entry: &AgentEntry) -> bool {
+    let version = entry.protocol.is_none_or(|wanted| {
+        let wanted = match wanted {
+            AgentProtocol::V1 => ProtocolVersion::V1_0,
+            AgentProtocol::V03 => ProtocolVersion::V0_3,
+        };
+        interface.protocol_version.parse() == Ok(wanted)
+    });
+    let binding = entry.binding.is_none_or(|wanted| {
+        let wanted = match wanted {
+            AgentBinding::JsonRpc => BINDING_JSONRPC,
+            AgentBinding::HttpJson => BINDING_HTTP_JSON,
+        };
+        interface.protocol_binding.eq_ignore_ascii_case(wanted)
+    });
+    version && binding
+}
+
+/// Says what the card offers in place of what we speak.
+fn offered(card: &AgentCard) -> String {
+    let offers: Vec<String> = card
+        .supported_interfaces
+        .iter()
+        .take(10)
+        .map(|interface| {
+            let binding = sanitize_remote_line(&interface.protocol_binding, 40);
+            format!("{binding} {}", sanitize_remote_line(&interface.protocol_version, 40))
+        })
+        .collect();
+    if offers.is_empty() {
+        "it names no interface of A2A 1.0".to_owned()
+    } else {
+        format!("it offers {}, and none of that is JSONRPC 1.0 as wanted", offers.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,121 @@
+//! The way to one agent: transport, limits, and what is sent along to the origin it is configured for.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode};
+use tokio::time::{Instant, timeout_at};
+use volcanic_base::Secret;
+use volcanic_net::{CallKind, NetBody, Transport, retry_after_by_date};
+
+use super::{auth, scrub::Scrubber};
+use crate::{AgentEntry, ClientConfig, ClientError, KeyError, KeyResolver};
+
+/// The way to one agent.
+pub(super) struct Line {
+    pub(super) agent: String,
+    pub(super) config: ClientConfig,
+    transport: Arc<dyn Transport>,
+    key: Option<Secret>,
+    /// The entry's own headers; as secret as the key.
+    headers: Vec<(HeaderName, HeaderValue)>,
+    scrubber: Scrubber,
+}
+
+impl Line {
+    pub(super) fn new(
+        entry: &AgentEntry,
+        transport: Arc<dyn Transport>,
+        keys: &KeyResolver,
+        config: &ClientConfig,
+    ) -> Result<Self, ClientError> {
+        let agent = entry.name.to_string();
+        let unusable = |source| ClientError::Key { agent: agent.clone(), source };
+        let key = entry.key.as_ref().map(|key| keys(key)).transpose().map_err(unusable)?;
+        let mut secrets: Vec<Secret> = key.iter().cloned().collect();
+        let mut headers = Vec::with_capacity(entry.headers.len());
+        for (name, source) in &entry.headers {
+            let value = keys(source).map_err(unusable)?;
+            let header = auth::header_value(value.expose())
+                .map_err(|reason| unusable(KeyError::new(format!("header {name}: {reason}"))))?;
+            headers.push((name.clone(), header));
+            secrets.push(value);
+        }
+        let scrubber = Scrubber::new(secrets.iter().map(Secret::expose));
+        Ok(Self { agent, config: config.clone(), transport, key, headers, scrubber })
+    }
+
+    pub(super) fn has_key(&self) -> bool {
+        self.key.is_some()
+    }
+
+    pub(super) fn key(&self) -> Option<&Secret> {
+        self.key.as_ref()
+    }
+
+    /// Whether requests carry something that only trusted origins may have.
+    pub(super) fn has_secrets(&self) -> bool {
+        self.has_key() || !self.headers.is_empty()
+    }
+
+    /// Adds the entry's own headers.
+    pub(super) fn add_headers(&self, headers: &mut HeaderMap) {
+        headers.extend(self.headers.iter().cloned());
+    }
+
+    pub(super) fn scrub(&self, text: Bytes) -> Bytes {
+        self.scrubber.scrub(text)
+    }
+
+    /// Sends a request and waits for the head of the answer.
+    pub(super) async fn open(
+        &self,
+        request: Request<Bytes>,
+        kind: CallKind,
+        deadline: Instant,
+    ) -> Result<Response<NetBody>, ClientError> {
+        match timeout_at(deadline, self.transport.send(request, kind)).await {
+            Ok(Ok(response)) => Ok(response),
+            Ok(Err(error)) => Err(ClientError::from_net(&self.agent, error)),
+            Err(_) => Err(self.timed_out()),
+        }
+    }
+
+    /// Reads a whole body, without our secrets.
+    pub(super) async fn read(
+        &self,
+        body: NetBody,
+        limit: usize,
+        deadline: Instant,
+    ) -> Result<Bytes, ClientError> {
+        match timeout_at(deadline, body.collect(limit)).await {
+            Ok(Ok(bytes)) => Ok(self.scrub(bytes)),
+            Ok(Err(error)) => Err(ClientError::from_net(&self.agent, error)),
+            Err(_) => Err(self.timed_out()),
+        }
+    }
+
+    pub(super) fn timed_out(&self) -> ClientError {
+        ClientError::TimedOut { agent: self.agent.clone() }
+    }
+
+    pub(super) fn unexpected(&self, reason: impl Into<String>) -> ClientError {
+        ClientError::Unexpected { agent: self.agent.clone(), reason: reason.into() }
+    }
+
+    pub(super) fn card_error(&self, reason: impl Into<String>) -> ClientError {
+        ClientError::Card { agent: self.agent.clone(), reason: reason.into() }
+    }
+
+    /// The error behind a status that is no success.
+    pub(super) fn status_error(&self, status: StatusCode, headers: &HeaderMap) -> ClientError {
+        let agent = self.agent.clone();
+        let had_key = self.has_key();
+        match status.as_u16() {
+            status @ (401 | 403) => ClientError::KeyRejected { agent, status, had_key },
+            status => {
+                ClientError::Http { agent, status, retry_after: retry_after_by_date(headers) }
+            }
+        }
+    }
+}
