@@ -25,7 +25,11 @@ fn statuses_decide_first() {
     check(404, r#"{"error":{"code":"model_not_found"}}"#, ModelErrorKind::BadRequest);
     check(408, "", ModelErrorKind::Overloaded);
     check(413, "", ModelErrorKind::ContextOverflow);
-    check(429, r#"{"error":{"type":"requests","message":"slow down"}}"#, ModelErrorKind::RateLimited);
+    check(
+        429,
+        r#"{"error":{"type":"requests","message":"slow down"}}"#,
+        ModelErrorKind::RateLimited,
+    );
     check(500, "<html>", ModelErrorKind::Overloaded);
     check(503, r#"{"error":"loading model"}"#, ModelErrorKind::Overloaded);
     check(529, "", ModelErrorKind::Overloaded);
@@ -36,14 +40,22 @@ fn statuses_decide_first() {
 fn spent_quota_is_no_rate_limit() {
     let spent = r#"{"error":{"type":"insufficient_quota","code":"insufficient_quota","message":"You exceeded your current quota"}}"#;
     check(429, spent, ModelErrorKind::Quota);
-    check(429, r#"{"error":{"message":"Insufficient balance, check billing"}}"#, ModelErrorKind::Quota);
+    check(
+        429,
+        r#"{"error":{"message":"Insufficient balance, check billing"}}"#,
+        ModelErrorKind::Quota,
+    );
     assert!(!ModelErrorKind::Quota.is_transient());
 }
 
 #[test]
 fn overflow_is_found_under_any_name() {
     check(400, r#"{"error":{"code":"context_length_exceeded"}}"#, ModelErrorKind::ContextOverflow);
-    check(400, r#"{"error":{"type":"exceed_context_size_error"}}"#, ModelErrorKind::ContextOverflow);
+    check(
+        400,
+        r#"{"error":{"type":"exceed_context_size_error"}}"#,
+        ModelErrorKind::ContextOverflow,
+    );
     check(
         400,
         r#"{"object":"error","message":"This model's maximum context length is 4096 tokens"}"#,
@@ -60,17 +72,29 @@ fn overflow_is_found_under_any_name() {
 #[test]
 fn refused_content_is_told_from_a_bad_request() {
     check(400, r#"{"error":{"code":"content_filter"}}"#, ModelErrorKind::Refused);
-    check(400, r#"[{"error":{"status":"INVALID_ARGUMENT","code":400}}]"#, ModelErrorKind::BadRequest);
+    check(
+        400,
+        r#"[{"error":{"status":"INVALID_ARGUMENT","code":400}}]"#,
+        ModelErrorKind::BadRequest,
+    );
 }
 
 #[test]
 fn errors_inside_a_stream_go_by_their_names() {
     check_in_stream(r#"{"error":{"type":"overloaded_error"}}"#, ModelErrorKind::Overloaded, None);
     check_in_stream(r#"{"error":{"type":"rate_limit_error"}}"#, ModelErrorKind::RateLimited, None);
-    check_in_stream(r#"{"error":{"code":429,"message":"x"}}"#, ModelErrorKind::RateLimited, Some(429));
+    check_in_stream(
+        r#"{"error":{"code":429,"message":"x"}}"#,
+        ModelErrorKind::RateLimited,
+        Some(429),
+    );
     check_in_stream(r#"{"error":{"code":502}}"#, ModelErrorKind::Overloaded, Some(502));
     check_in_stream(r#"{"error":{"type":"insufficient_quota"}}"#, ModelErrorKind::Quota, None);
-    check_in_stream(r#"{"error":{"type":"invalid_request_error"}}"#, ModelErrorKind::BadRequest, None);
+    check_in_stream(
+        r#"{"error":{"type":"invalid_request_error"}}"#,
+        ModelErrorKind::BadRequest,
+        None,
+    );
     check_in_stream(r#"{"error":{"message":"hm"}}"#, ModelErrorKind::Overloaded, None);
 }
 
@@ -112,7 +136,7 @@ fn check_wait(headers: &[(&'static str, &'static str)], expected: Option<Duratio
     let headers = headers
         .iter()
         .map(|(name, value)| {
-            let name = rig_reqwest::reqwest::header::HeaderName::from_static(name);
+            let name = reqwest::header::HeaderName::from_static(name);
             (name, rig_core::http_client::HeaderValue::from_static(value))
         })
         .collect();
@@ -123,7 +147,10 @@ fn check_wait(headers: &[(&'static str, &'static str)], expected: Option<Duratio
 fn wait_is_read_in_every_spelling() {
     check_wait(&[("retry-after", "7")], Some(Duration::from_secs(7)));
     check_wait(&[("retry-after", "0.5")], Some(Duration::from_millis(500)));
-    check_wait(&[("retry-after-ms", "250"), ("retry-after", "1")], Some(Duration::from_millis(250)));
+    check_wait(
+        &[("retry-after-ms", "250"), ("retry-after", "1")],
+        Some(Duration::from_millis(250)),
+    );
     check_wait(
         &[
             ("date", "Mon, 30 Nov 2026 12:00:00 GMT"),

@@ -172,9 +172,9 @@ async fn remove_oldest(directory: &Path) -> io::Result<()> {
     let mut entries = fs::read_dir(directory).await?;
     while let Some(entry) = entries.next_entry().await? {
         let name = entry.file_name();
-        let ours = name
-            .to_str()
-            .is_some_and(|name| name.strip_prefix("bash-").is_some_and(|rest| rest.contains(".log")));
+        let ours = name.to_str().is_some_and(|name| {
+            name.strip_prefix("bash-").is_some_and(|rest| rest.contains(".log"))
+        });
         if ours && let Ok(metadata) = entry.metadata().await {
             files.push((metadata.modified()?, entry.path()));
         }
