@@ -204,3 +204,15 @@ fn card_forgives_what_is_left_out() {
         "`supportedInterfaces[0].protocolBinding`: required but missing",
     );
 }
+
+#[test]
+fn nesting_without_end_is_an_error_and_no_crash() {
+    let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    for part in [format!(r#"{{"data":{deep}}}"#), format!(r#"{{"text":"t","extra":{deep}}}"#)] {
+        let error = serde_json::from_str::<Part>(&part).unwrap_err().to_string();
+        assert!(error.contains("recursion limit exceeded"), "{error}");
+    }
+    // Nobody keeps the unknown members of a request, so their depth costs nothing.
+    let request = format!(r#"{{"id":"t","unknown":{deep}}}"#);
+    assert_eq!(serde_json::from_str::<GetTaskRequest>(&request).unwrap(), GetTaskRequest::new("t"));
+}

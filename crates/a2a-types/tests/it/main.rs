@@ -1,0 +1,6 @@
+//! What this crate promises to those who use it.
+
+#[cfg(test)]
+mod corpus;
+#[cfg(test)]
+mod meaning;
