@@ -83,7 +83,7 @@ pub fn spawn(
         wake: Notify::new(),
     });
     shared.wake.notify_one();
-    let actor = actor::Actor::new(Arc::clone(&shared), inbox, cancel.child_token());
+    let actor = actor::Actor::new(Arc::clone(&shared), inbox, cancel);
     tracker.spawn(
         async move {
             let end = actor.run().await;

@@ -225,8 +225,8 @@ fn read(text: &str) -> Result<ScriptedRules, Flaw> {
 fn read_rule(rule: Spanned<RuleText>) -> Result<Rule, Flaw> {
     let start = rule.span().start;
     let RuleText { after, when, say, call, fail } = rule.into_inner();
-    let after = after.map(read_after).transpose()?;
-    let when = when.map(read_pattern).transpose()?;
+    let after = after.as_ref().map(read_after).transpose()?;
+    let when = when.as_ref().map(read_pattern).transpose()?;
     let known = places(after.as_ref(), when.as_ref())?;
     let then = match (say, call, fail) {
         (Some(say), None, None) => Then::Say(read_template(&say, &known)?),
@@ -246,7 +246,7 @@ fn read_rule(rule: Spanned<RuleText>) -> Result<Rule, Flaw> {
     Ok(Rule { after, when: when.map(|(_, pattern)| pattern), then })
 }
 
-fn read_after(after: Spanned<String>) -> Result<After, Flaw> {
+fn read_after(after: &Spanned<String>) -> Result<After, Flaw> {
     match after.as_ref().split_once(':') {
         None if after.as_ref() == "tool" => Ok(After::AnyTool),
         Some(("tool", name)) if !name.is_empty() => Ok(After::Tool(name.to_owned())),
@@ -257,7 +257,7 @@ fn read_after(after: Spanned<String>) -> Result<After, Flaw> {
     }
 }
 
-fn read_pattern(when: Spanned<String>) -> Result<(usize, Regex), Flaw> {
+fn read_pattern(when: &Spanned<String>) -> Result<(usize, Regex), Flaw> {
     let at = when.span().start;
     match Regex::new(when.as_ref()) {
         Ok(pattern) => Ok((at, pattern)),

@@ -49,6 +49,8 @@ pub(super) struct Actor {
     shared: Arc<Shared>,
     inbox: mpsc::Receiver<Command>,
     cancel: CancellationToken,
+    /// Parent of every run's token; also cancelled when the handles are gone, which must not reach the host's token.
+    runs: CancellationToken,
     /// The runner, while no job has it.
     runner: Option<Runner>,
     /// At most one job: a session does one thing at a time.
@@ -72,6 +74,7 @@ impl Actor {
             runner: Some(Runner::new(Arc::clone(&shared))),
             shared,
             inbox,
+            runs: cancel.child_token(),
             cancel,
             jobs: JoinSet::new(),
             stop: None,
@@ -101,7 +104,7 @@ impl Actor {
                 }
             }
         };
-        self.cancel.cancel();
+        self.runs.cancel();
         // Bounded: a run ends within its grace, and the store's patience is finite.
         while self.jobs.join_next().await.is_some() {}
         shared.gauge.send_modify(|gauge| {
@@ -203,7 +206,7 @@ impl Actor {
             self.seen = gauge.asked;
         });
         self.recheck = None;
-        let stop = RunStop::new(&self.cancel);
+        let stop = RunStop::new(&self.runs);
         self.stop = Some(stop.clone());
         let job = async move {
             let end = runner.run_next(&stop).await;

@@ -42,52 +42,52 @@ fn log(entries: impl IntoIterator<Item = EntryBody>) -> ConversationLog {
 }
 
 #[track_caller]
-fn check(entries: impl IntoIterator<Item = EntryBody>, expected: RunStep) {
-    assert_eq!(log(entries).next_step(2), expected);
+fn check(entries: impl IntoIterator<Item = EntryBody>, expected: &RunStep) {
+    assert_eq!(log(entries).next_step(2), *expected);
 }
 
 #[test]
 fn run_asks_until_a_reply_has_no_calls() {
     use StopReason::{Stop, ToolUse};
-    check([], RunStep::Over);
-    check([user("a")], RunStep::Ask { wrap_up: false });
-    check([user("a"), reply(&["1"], ToolUse)], RunStep::Call(vec![call("1")]));
-    check([user("a"), reply(&["1"], ToolUse), result("1")], RunStep::Ask { wrap_up: false });
-    check([user("a"), reply(&["1"], ToolUse), result("1"), reply(&[], Stop)], RunStep::Over);
+    check([], &RunStep::Over);
+    check([user("a")], &RunStep::Ask { wrap_up: false });
+    check([user("a"), reply(&["1"], ToolUse)], &RunStep::Call(vec![call("1")]));
+    check([user("a"), reply(&["1"], ToolUse), result("1")], &RunStep::Ask { wrap_up: false });
+    check([user("a"), reply(&["1"], ToolUse), result("1"), reply(&[], Stop)], &RunStep::Over);
 }
 
 #[test]
 fn calls_of_a_reply_that_says_stop_are_run_and_those_of_a_cut_one_are_not() {
-    check([user("a"), reply(&["1"], StopReason::Stop)], RunStep::Call(vec![call("1")]));
+    check([user("a"), reply(&["1"], StopReason::Stop)], &RunStep::Call(vec![call("1")]));
     for stop in [StopReason::Length, StopReason::Refusal] {
-        check([user("a"), reply(&["1", "2"], stop)], RunStep::Refuse(vec![call("1"), call("2")]));
+        check([user("a"), reply(&["1", "2"], stop)], &RunStep::Refuse(vec![call("1"), call("2")]));
     }
 }
 
 #[test]
 fn only_calls_without_a_result_are_missing() {
     let entries = [user("a"), reply(&["1", "2", "3"], StopReason::ToolUse), result("2")];
-    check(entries, RunStep::Call(vec![call("1"), call("3")]));
+    check(entries, &RunStep::Call(vec![call("1"), call("3")]));
 }
 
 #[test]
 fn same_id_in_an_earlier_reply_is_another_call() {
     let turn = || reply(&["1"], StopReason::ToolUse);
-    check([user("a"), turn(), result("1"), turn()], RunStep::Call(vec![call("1")]));
+    check([user("a"), turn(), result("1"), turn()], &RunStep::Call(vec![call("1")]));
 }
 
 #[test]
 fn last_turn_sums_up() {
     let turn = |id: &'static str| [reply(&[id], StopReason::ToolUse), result(id)];
     let entries = [user("a")].into_iter().chain(turn("1")).chain(turn("2"));
-    check(entries, RunStep::Ask { wrap_up: true });
+    check(entries, &RunStep::Ask { wrap_up: true });
 }
 
 #[test]
 fn turns_of_an_earlier_run_do_not_count() {
     let turn = |id: &'static str| [reply(&[id], StopReason::ToolUse), result(id)];
     let earlier = [user("a")].into_iter().chain(turn("1")).chain(turn("2"));
-    check(earlier.chain([failed(true), user("b")]), RunStep::Ask { wrap_up: false });
+    check(earlier.chain([failed(true), user("b")]), &RunStep::Ask { wrap_up: false });
 }
 
 #[test]

@@ -1,0 +1,178 @@
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use futures::{
+    StreamExt as _,
+    stream::{self, BoxStream},
+};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use volcanic_agent_core::{
+    Capabilities, Model, ModelErrorKind, ModelEvent, ModelRequest, Origin, ScriptedModel,
+    ScriptedReply, SessionEvent,
+};
+
+use crate::kit::{Kit, accept, config, store};
+
+const FRAME: &str = "[A2A result from \"x\", task 1 (completed)]\nContext: 2\nRome";
+
+fn overloaded() -> ScriptedReply {
+    ScriptedReply::fail(ModelErrorKind::Overloaded, "the provider is overloaded")
+}
+
+#[tokio::test(start_paused = true)]
+async fn passing_failures_are_tried_again_in_view_of_the_owner() {
+    let cut = ScriptedReply::say("Hel").then_fail(ModelErrorKind::Truncated, "the reply broke off");
+    let mut kit = Kit::start([overloaded(), cut, ScriptedReply::say("Hello.")], Vec::new());
+    let before = Instant::now();
+    kit.ask("hi").await;
+    assert_eq!(before.elapsed(), Duration::from_secs(2 + 4));
+    let expected = [
+        "user hi",
+        "retry after []: the provider is overloaded",
+        "retry after [say Hel]: the reply broke off",
+        "say Hello.",
+    ];
+    assert_eq!(kit.lines(), expected);
+    assert_eq!(kit.last_request(), ["user hi"]);
+    assert_eq!(kit.screen(), ["Hello."]);
+    let retries: Vec<String> =
+        kit.events_so_far().into_iter().filter(|line| line.starts_with("retrying")).collect();
+    let expected =
+        ["retrying 2 in 2 s: the provider is overloaded", "retrying 3 in 4 s: the reply broke off"];
+    assert_eq!(retries, expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn run_whose_retries_are_used_up_says_why() {
+    let mut kit = Kit::start((0..4).map(|_| overloaded()), Vec::new());
+    kit.ask("hi").await;
+    let reason = "the provider is overloaded (tried 4 times)";
+    assert_eq!(kit.lines().last().unwrap(), &format!("failed after []: {reason}"));
+    assert_eq!(kit.screen(), [format!("The assistant could not answer: {reason}.")]);
+    assert!(kit.events_so_far().contains(&format!("failed: {reason}")));
+    kit.model.assert_finished();
+}
+
+#[tokio::test(start_paused = true)]
+async fn delivery_that_cannot_be_answered_is_shown_as_it_came() {
+    let fail = ScriptedReply::fail(ModelErrorKind::Quota, "no quota left");
+    let kit = Kit::start([fail], Vec::new());
+    accept(&kit.store, "d", Origin::Delivery, FRAME).await;
+    kit.handle.wake();
+    kit.idle().await;
+    let expected = format!(
+        "The assistant could not answer about this (no quota left). Here it is as it came:\n\n{FRAME}"
+    );
+    assert_eq!(kit.screen(), [expected]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn failed_run_does_not_hold_up_the_next_prompt() {
+    let fail = ScriptedReply::fail(ModelErrorKind::Auth, "the key was refused");
+    let kit = Kit::start([fail, ScriptedReply::say("Hello.")], Vec::new());
+    kit.say("a").await;
+    kit.ask("b").await;
+    let shown = ["The assistant could not answer: the key was refused.", "Hello."];
+    assert_eq!(kit.screen(), shown);
+    assert_eq!(kit.last_request(), ["user a", "user b"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn wait_beyond_the_cap_fails_visibly_instead_of_hanging() {
+    let limited = ScriptedReply::fail(ModelErrorKind::RateLimited, "too many requests");
+    let kit = Kit::start([limited.retry_after(Duration::from_hours(1))], Vec::new());
+    let before = Instant::now();
+    kit.ask("hi").await;
+    assert_eq!(before.elapsed(), Duration::ZERO);
+    let shown =
+        "The assistant could not answer: too many requests (the provider asks to wait 3600 s).";
+    assert_eq!(kit.screen(), [shown]);
+}
+
+/// A model that answers nothing and hears nothing.
+#[derive(Debug)]
+struct Deaf;
+
+#[async_trait]
+impl Model for Deaf {
+    fn id(&self) -> &'static str {
+        "deaf"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { tools: false, context_window: 1 }
+    }
+
+    async fn stream(
+        &self,
+        _: ModelRequest,
+        _: CancellationToken,
+    ) -> BoxStream<'static, ModelEvent> {
+        stream::pending().boxed()
+    }
+}
+
+fn deaf_kit(retries: u32) -> Kit {
+    let (store, unused) = (store(), ScriptedModel::steps([ScriptedReply::hang()]));
+    let mut config = config();
+    config.retry.retries = retries;
+    Kit::with_seams(store.clone(), Arc::new(store), unused, Arc::new(Deaf), Vec::new(), config)
+}
+
+#[tokio::test(start_paused = true)]
+async fn silent_model_fails_the_request() {
+    let kit = deaf_kit(0);
+    let before = Instant::now();
+    kit.ask("hi").await;
+    assert_eq!(before.elapsed(), Duration::from_mins(5));
+    let shown = "The assistant could not answer: the model was silent for 300 s (tried 1 times).";
+    assert_eq!(kit.screen(), [shown]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn model_that_hears_no_stop_is_dropped_after_the_grace() {
+    let mut kit = deaf_kit(0);
+    kit.say("hi").await;
+    kit.event(|event| matches!(event, SessionEvent::RunStarted { .. })).await;
+    let before = Instant::now();
+    assert!(kit.handle.abort().await.unwrap().was_running);
+    assert_eq!(before.elapsed(), Duration::from_secs(2));
+    assert_eq!(kit.lines(), ["user hi", "aborted after []: stopped by the owner"]);
+}
+
+/// A model whose code fails.
+#[derive(Debug)]
+struct Broken;
+
+#[async_trait]
+impl Model for Broken {
+    fn id(&self) -> &'static str {
+        "broken"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { tools: false, context_window: 1 }
+    }
+
+    async fn stream(
+        &self,
+        _: ModelRequest,
+        _: CancellationToken,
+    ) -> BoxStream<'static, ModelEvent> {
+        panic!("as the test wants it")
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn run_that_always_panics_is_given_up() {
+    let (store, unused) = (store(), ScriptedModel::steps([ScriptedReply::hang()]));
+    let seam = Arc::new(store.clone());
+    let kit = Kit::with_seams(store, seam, unused, Arc::new(Broken), Vec::new(), config());
+    kit.ask("hi").await;
+    let reason = "it was interrupted 4 times by a restart";
+    let expected =
+        ["user hi", "resumed", "resumed", "resumed", &format!("failed after []: {reason}")];
+    assert_eq!(kit.lines(), expected);
+    assert_eq!(kit.screen(), [format!("The assistant could not answer: {reason}.")]);
+}
