@@ -1,0 +1,175 @@
+//! What a read of the task means for its watch.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::{After, ORIGIN_MOVED, ReadResult, Watch, WatchEffect};
+use crate::config::WatchConfig;
+use crate::notice;
+use crate::record::{WatchRecord, WatchSource, WatchState};
+
+/// The part of a record that is worth a write of its own after a read.
+type Notes = (u32, u32, Option<Timestamp>, Option<String>, bool);
+
+fn notes(record: &WatchRecord) -> Notes {
+    (
+        record.failures,
+        record.not_found,
+        record.not_found_since,
+        record.last_seen.clone(),
+        record.context_id.is_some(),
+    )
+}
+
+impl Watch {
+    pub(super) fn on_read(
+        &mut self,
+        result: ReadResult,
+        now: Timestamp,
+        config: &WatchConfig,
+    ) -> Option<WatchEffect> {
+        let before = notes(&self.record);
+        if result != ReadResult::AgentMissing {
+            self.missing_since = None;
+        }
+        if result != ReadResult::NotFound {
+            self.record.not_found = 0;
+            self.record.not_found_since = None;
+        }
+        let pause = match result {
+            ReadResult::Settled { label, text, context_id } => {
+                self.seen(&label, context_id);
+                let goes_on = label == super::AUTH_REQUIRED;
+                return self.claim(&label, text, goes_on);
+            }
+            ReadResult::TooLarge { text } => return self.claim("too-large", text, false),
+            ReadResult::Unsettled { label, context_id } => {
+                self.seen(&label, context_id);
+                self.pause(config, None)
+            }
+            ReadResult::Failed { reason, retry_after } => {
+                self.failed(reason);
+                self.pause(config, retry_after)
+            }
+            ReadResult::NotFound => {
+                if self.count_not_found(now, config) {
+                    return self.claim("not-found", notice::not_found(&self.record), false);
+                }
+                self.pause(config, None)
+            }
+            ReadResult::AgentMissing => match self.missing_wait(now, config) {
+                Some(wait) => wait,
+                None => return self.claim("stopped", notice::agent_removed(&self.record), false),
+            },
+            ReadResult::AgentsFileBad { reason } => {
+                // A file that is being edited never ends a watch, however long it takes.
+                self.failed(reason);
+                let pause = self.pause(config, None);
+                return self.note_and_rest(&before, now, pause);
+            }
+            ReadResult::OriginMoved => {
+                self.failed("its entry points to another origin now".to_owned());
+                if !self.record.told.iter().any(|told| told == ORIGIN_MOVED) {
+                    return self.claim(ORIGIN_MOVED, notice::origin_moved(&self.record), true);
+                }
+                config.poll_pauses.last().copied().unwrap_or_default()
+            }
+        };
+        let left = self.time_left(now, config);
+        if left.is_zero() {
+            return self.claim(
+                "no-result",
+                notice::no_result(&self.record, config.watch_timeout),
+                false,
+            );
+        }
+        self.note_and_rest(&before, now, pause.min(left))
+    }
+
+    fn note_and_rest(
+        &mut self,
+        before: &Notes,
+        now: Timestamp,
+        pause: Duration,
+    ) -> Option<WatchEffect> {
+        if *before == notes(&self.record) && !self.pushed {
+            self.rest(now, pause)
+        } else {
+            self.write(After::Check(pause))
+        }
+    }
+
+    fn seen(&mut self, label: &str, context_id: Option<volcanic_a2a_types::ContextId>) {
+        self.record.failures = 0;
+        self.record.last_seen = Some(label.to_owned());
+        if context_id.is_some() {
+            self.record.context_id = context_id;
+        }
+    }
+
+    fn failed(&mut self, reason: String) {
+        self.record.failures = self.record.failures.saturating_add(1);
+        self.record.last_seen = Some(reason);
+    }
+
+    fn count_not_found(&mut self, now: Timestamp, config: &WatchConfig) -> bool {
+        self.failed("the agent does not know the task".to_owned());
+        self.record.not_found = self.record.not_found.saturating_add(1);
+        let since = *self.record.not_found_since.get_or_insert(now);
+        self.record.not_found >= config.not_found_limit
+            && elapsed(since, now) >= config.not_found_span
+    }
+
+    /// How long until the agent's absence counts; `None` when it does.
+    fn missing_wait(&mut self, now: Timestamp, config: &WatchConfig) -> Option<Duration> {
+        self.failed("agents.json has no such agent".to_owned());
+        let since = *self.missing_since.get_or_insert(now);
+        let wait = config.missing_gap.saturating_sub(elapsed(since, now));
+        (since == now || !wait.is_zero()).then_some(wait)
+    }
+
+    fn claim(&mut self, label: &str, text: String, goes_on: bool) -> Option<WatchEffect> {
+        self.record.state = WatchState::Claimed;
+        self.record.delivery_key = self.record.key_for(label);
+        self.record.text = Some(text);
+        self.record.goes_on = goes_on;
+        self.write(After::Deliver)
+    }
+
+    /// The pause before the next read.
+    pub(super) fn pause(
+        &mut self,
+        config: &WatchConfig,
+        retry_after: Option<Duration>,
+    ) -> Duration {
+        let own = if self.record.source == WatchSource::Push && self.record.failures == 0 {
+            config.safety_read
+        } else {
+            self.poll_pause(config)
+        };
+        own.max(retry_after.unwrap_or_default().min(config.retry_after_cap))
+    }
+
+    pub(super) fn poll_pause(&mut self, config: &WatchConfig) -> Duration {
+        let last = config.poll_pauses.len().saturating_sub(1);
+        let pause = config.poll_pauses.get(self.step.min(last)).copied().unwrap_or_default();
+        self.step = self.step.saturating_add(1);
+        pause
+    }
+
+    /// How long a push must wait for its read.
+    pub(super) fn push_wait(&self, now: Timestamp, config: &WatchConfig) -> Duration {
+        self.last_push_read
+            .map_or(Duration::ZERO, |last| config.push_gap.saturating_sub(elapsed(last, now)))
+    }
+
+    fn time_left(&self, now: Timestamp, config: &WatchConfig) -> Duration {
+        config.watch_timeout.saturating_sub(elapsed(self.record.started_at, now))
+    }
+}
+
+/// The time between two moments, zero when the wall clock was set back.
+fn elapsed(since: Timestamp, now: Timestamp) -> Duration {
+    Duration::try_from(now.duration_since(since).max(SignedDuration::ZERO)).unwrap_or_default()
+}

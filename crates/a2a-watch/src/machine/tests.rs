@@ -1,0 +1,430 @@
+use std::time::Duration;
+
+use jiff::Timestamp;
+use volcanic_a2a_client::ClientConfig;
+use volcanic_a2a_types::{ContextId, MessageId, TaskId};
+use volcanic_base::Secret;
+
+use super::{Availability, Continuation, ReadResult, Watch, WatchEffect, WatchEvent};
+use crate::config::WatchConfig;
+use crate::record::{WatchId, WatchRecord, WatchSource, WatchState, WatchTarget};
+
+fn start() -> Timestamp {
+    "2026-11-30T12:00:00Z".parse().unwrap()
+}
+
+fn record() -> WatchRecord {
+    WatchRecord {
+        id: WatchId::new("w1"),
+        target: WatchTarget::new("chat"),
+        workspace: "/work/space".into(),
+        agent: "travel-bot".to_owned(),
+        origin: "https://travel.example".to_owned(),
+        task_id: TaskId::from("t1"),
+        context_id: Some(ContextId::from("c1")),
+        push_token: None,
+        source: WatchSource::Poll,
+        started_at: start(),
+        state: WatchState::Attended,
+        epoch: 0,
+        round: 0,
+        told: Vec::new(),
+        text: None,
+        delivery_key: String::new(),
+        goes_on: false,
+        failures: 0,
+        not_found: 0,
+        not_found_since: None,
+        next_check_at: None,
+        last_seen: None,
+        hops: 0,
+        source_ref: None,
+        message_id: Some(MessageId::from("m1")),
+    }
+}
+
+/// A watch with its own time.
+struct Bench {
+    watch: Watch,
+    now: Timestamp,
+    config: WatchConfig,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let config = WatchConfig::new(ClientConfig::default(), 1 << 20);
+        Self { watch: Watch::attended(record()), now: start(), config }
+    }
+
+    /// A watch that polls, waiting for its first read.
+    fn watching() -> Self {
+        let mut bench = Self::new();
+        assert_eq!(bench.feed(release(None)), Some(WatchEffect::Write));
+        assert_eq!(bench.feed(WatchEvent::Written), wait(15));
+        bench
+    }
+
+    /// A watch whose agent pushes, waiting for its safety read.
+    fn pushed() -> Self {
+        let mut bench = Self::new();
+        assert_eq!(bench.feed(release(Some("token"))), Some(WatchEffect::Write));
+        assert_eq!(bench.feed(WatchEvent::Written), Some(WatchEffect::Register));
+        assert_eq!(bench.feed(WatchEvent::Registered), Some(WatchEffect::Write));
+        assert_eq!(bench.feed(WatchEvent::Written), wait(0));
+        assert_eq!(bench.check(working()), wait(600));
+        bench
+    }
+
+    fn feed(&mut self, event: WatchEvent) -> Option<WatchEffect> {
+        self.watch.on_event(event, self.now, &self.config)
+    }
+
+    /// Lets the timer ring, reads `result`, and writes when that is asked for.
+    #[track_caller]
+    fn check(&mut self, result: ReadResult) -> Option<WatchEffect> {
+        assert_eq!(self.feed(WatchEvent::Due), Some(WatchEffect::Read));
+        self.read(result)
+    }
+
+    fn read(&mut self, result: ReadResult) -> Option<WatchEffect> {
+        let effect = self.feed(WatchEvent::Read(result));
+        if effect == Some(WatchEffect::Write) { self.feed(WatchEvent::Written) } else { effect }
+    }
+
+    fn pass(&mut self, seconds: u64) {
+        self.now += Duration::from_secs(seconds);
+    }
+}
+
+fn wait(seconds: u64) -> Option<WatchEffect> {
+    Some(WatchEffect::Wait(Duration::from_secs(seconds)))
+}
+
+fn release(token: Option<&str>) -> WatchEvent {
+    WatchEvent::Release { push_token: token.map(Secret::from), hinted: false }
+}
+
+fn working() -> ReadResult {
+    ReadResult::Unsettled { label: "working".to_owned(), context_id: None }
+}
+
+fn settled(label: &str) -> ReadResult {
+    ReadResult::Settled {
+        label: label.to_owned(),
+        text: format!("it is {label}"),
+        context_id: None,
+    }
+}
+
+fn failed(retry_after: Option<u64>) -> ReadResult {
+    ReadResult::Failed {
+        reason: "did not answer in time".to_owned(),
+        retry_after: retry_after.map(Duration::from_secs),
+    }
+}
+
+#[test]
+fn watch_poll_backs_off() {
+    let mut bench = Bench::watching();
+    let pauses: Vec<_> = (0..6).map(|_| bench.check(working())).collect();
+    assert_eq!(pauses, [30, 60, 120, 300, 300, 300].map(wait));
+}
+
+#[test]
+fn settled_task_is_claimed_delivered_and_over() {
+    let mut bench = Bench::watching();
+    assert_eq!(bench.check(settled("completed")), Some(WatchEffect::Deliver));
+    let claimed = bench.watch.record().clone();
+    assert_eq!(claimed.state, WatchState::Claimed);
+    assert_eq!(claimed.delivery_key, "a2a:w1:completed");
+    assert_eq!(claimed.text.as_deref(), Some("it is completed"));
+    assert_eq!(bench.feed(WatchEvent::Delivered), Some(WatchEffect::Write));
+    assert_eq!(bench.watch.record().state, WatchState::Done);
+    assert_eq!(bench.feed(WatchEvent::Written), Some(WatchEffect::End));
+    assert_eq!((bench.watch.record().epoch, bench.watch.stale()), (3, 0));
+}
+
+#[test]
+fn claim_is_delivered_only_once_written() {
+    let mut bench = Bench::watching();
+    bench.feed(WatchEvent::Due);
+    assert_eq!(bench.feed(WatchEvent::Read(settled("completed"))), Some(WatchEffect::Write));
+    assert_eq!(bench.feed(WatchEvent::WriteFailed), wait(2));
+    assert_eq!(bench.feed(WatchEvent::Pushed), None);
+    assert_eq!(bench.feed(WatchEvent::Due), Some(WatchEffect::Write));
+    assert_eq!(bench.feed(WatchEvent::Written), Some(WatchEffect::Deliver));
+}
+
+#[test]
+fn failed_delivery_is_tried_again() {
+    let mut bench = Bench::watching();
+    bench.check(settled("completed"));
+    assert_eq!(bench.feed(WatchEvent::DeliverFailed), wait(2));
+    assert_eq!(bench.feed(WatchEvent::Due), Some(WatchEffect::Deliver));
+}
+
+#[test]
+fn result_for_an_unknown_conversation_waits_for_a_flush() {
+    let mut bench = Bench::watching();
+    bench.check(settled("completed"));
+    assert_eq!(bench.feed(WatchEvent::NotNow), None);
+    assert_eq!(bench.watch.availability(), Availability::Over);
+    assert_eq!(bench.feed(WatchEvent::Flush), Some(WatchEffect::Deliver));
+}
+
+#[test]
+fn auth_required_is_told_once_and_the_watch_goes_on() {
+    let mut bench = Bench::watching();
+    assert_eq!(bench.check(settled("auth-required")), Some(WatchEffect::Deliver));
+    assert_eq!(bench.watch.record().delivery_key, "a2a:w1:auth-required");
+    bench.feed(WatchEvent::Delivered);
+    assert_eq!(bench.feed(WatchEvent::Written), wait(30));
+    let record = bench.watch.record();
+    assert_eq!(
+        (record.state, record.told.as_slice()),
+        (WatchState::Watching, &["auth-required".to_owned()][..])
+    );
+    assert_eq!(bench.check(settled("completed")), Some(WatchEffect::Deliver));
+    assert_eq!(bench.watch.record().delivery_key, "a2a:w1:completed");
+}
+
+#[test]
+fn retry_after_only_lengthens_and_is_capped() {
+    let mut bench = Bench::watching();
+    assert_eq!(bench.check(failed(Some(5))), wait(30));
+    assert_eq!(bench.check(failed(Some(600))), wait(600));
+    assert_eq!(bench.check(failed(Some(86_400))), wait(3600));
+    assert_eq!(bench.watch.record().failures, 3);
+    bench.check(working());
+    assert_eq!(bench.watch.record().failures, 0);
+}
+
+#[test]
+fn overdue_watch_is_read_once_before_it_gives_up() {
+    let mut late = record();
+    late.state = WatchState::Watching;
+    let mut bench = Bench::new();
+    bench.pass(86_400 * 3);
+    let (watch, effect) = Watch::restored(late, bench.now, Duration::ZERO, None);
+    bench.watch = watch;
+    assert_eq!(effect, wait(0));
+    assert_eq!(bench.check(working()), Some(WatchEffect::Deliver));
+    let record = bench.watch.record();
+    assert_eq!(record.delivery_key, "a2a:w1:no-result");
+    assert!(record.text.as_ref().is_some_and(|text| text.contains("within 24h")), "{record:?}");
+}
+
+#[test]
+fn last_pause_ends_at_the_deadline() {
+    let mut bench = Bench::watching();
+    bench.pass(86_400 - 20);
+    assert_eq!(bench.check(working()), wait(20));
+    bench.pass(20);
+    assert_eq!(bench.check(settled("completed")), Some(WatchEffect::Deliver));
+    assert_eq!(bench.watch.record().delivery_key, "a2a:w1:completed");
+}
+
+#[test]
+fn unknown_task_ends_the_watch_after_three_times_in_ten_minutes() {
+    let mut bench = Bench::watching();
+    for _ in 0..5 {
+        assert!(matches!(bench.check(ReadResult::NotFound), Some(WatchEffect::Wait(_))));
+        bench.pass(60);
+    }
+    bench.pass(300);
+    assert_eq!(bench.check(ReadResult::NotFound), Some(WatchEffect::Deliver));
+    assert_eq!(bench.watch.record().delivery_key, "a2a:w1:not-found");
+}
+
+#[test]
+fn answer_in_between_forgives_an_unknown_task() {
+    let mut bench = Bench::watching();
+    bench.check(ReadResult::NotFound);
+    bench.check(ReadResult::NotFound);
+    bench.pass(900);
+    bench.check(working());
+    assert_eq!(bench.check(ReadResult::NotFound), wait(300));
+    assert_eq!(bench.watch.record().not_found, 1);
+}
+
+#[test]
+fn watch_agent_removed_ends_watch() {
+    let mut bench = Bench::watching();
+    assert_eq!(bench.check(ReadResult::AgentMissing), wait(5));
+    bench.pass(5);
+    assert_eq!(bench.check(ReadResult::AgentMissing), Some(WatchEffect::Deliver));
+    assert_eq!(bench.watch.record().delivery_key, "a2a:w1:stopped");
+}
+
+#[test]
+fn agent_missing_for_one_parse_only_is_forgiven() {
+    let mut bench = Bench::watching();
+    bench.check(ReadResult::AgentMissing);
+    bench.pass(5);
+    bench.check(working());
+    bench.pass(5);
+    assert_eq!(bench.check(ReadResult::AgentMissing), wait(5));
+}
+
+#[test]
+fn malformed_agents_file_never_ends_a_watch() {
+    let mut bench = Bench::watching();
+    bench.pass(86_400 * 2);
+    let bad = || ReadResult::AgentsFileBad { reason: "agents.json is not JSON".to_owned() };
+    assert_eq!(bench.check(bad()), wait(30));
+    assert_eq!(bench.check(bad()), wait(60));
+    assert_eq!(bench.watch.record().state, WatchState::Watching);
+}
+
+#[test]
+fn moved_origin_is_told_once_and_the_watch_goes_on_when_it_is_back() {
+    let mut bench = Bench::watching();
+    assert_eq!(bench.check(ReadResult::OriginMoved), Some(WatchEffect::Deliver));
+    assert_eq!(bench.watch.record().delivery_key, "a2a:w1:origin-moved");
+    bench.feed(WatchEvent::Delivered);
+    bench.feed(WatchEvent::Written);
+    assert_eq!(bench.check(ReadResult::OriginMoved), wait(300));
+    assert_eq!(bench.check(settled("completed")), Some(WatchEffect::Deliver));
+}
+
+#[test]
+fn first_push_reads_at_once_and_a_burst_costs_one_more_read() {
+    let mut bench = Bench::pushed();
+    assert_eq!(bench.feed(WatchEvent::Pushed), Some(WatchEffect::Read));
+    for _ in 0..50 {
+        assert_eq!(bench.feed(WatchEvent::Pushed), None);
+    }
+    bench.pass(1);
+    assert_eq!(bench.read(working()), wait(4));
+    assert_eq!(bench.feed(WatchEvent::Pushed), wait(4));
+    bench.pass(4);
+    assert_eq!(bench.check(working()), wait(600));
+}
+
+#[test]
+fn refused_push_config_makes_the_watch_poll() {
+    let mut bench = Bench::new();
+    bench.feed(release(Some("token")));
+    bench.feed(WatchEvent::Written);
+    assert_eq!(bench.feed(WatchEvent::NotRegistered), Some(WatchEffect::Write));
+    assert_eq!(bench.feed(WatchEvent::Written), wait(15));
+    let record = bench.watch.record();
+    assert_eq!((record.source, record.push_token.is_none()), (WatchSource::Poll, true));
+}
+
+#[test]
+fn push_watch_without_a_listener_polls_after_a_restart() {
+    let mut kept = record();
+    kept.state = WatchState::Watching;
+    kept.source = WatchSource::Push;
+    kept.push_token = Some(Secret::from("token"));
+    let (watch, effect) = Watch::restored(kept, start(), Duration::ZERO, None);
+    assert_eq!((effect, watch.record().source), (Some(WatchEffect::Write), WatchSource::Poll));
+}
+
+#[test]
+fn attended_watch_is_watched_after_a_restart_and_a_claimed_one_delivered() {
+    let (watch, effect) = Watch::restored(record(), start(), Duration::ZERO, None);
+    assert_eq!((effect, watch.record().state), (Some(WatchEffect::Write), WatchState::Watching));
+    let mut claimed = record();
+    claimed.state = WatchState::Claimed;
+    let (_, effect) = Watch::restored(claimed, start(), Duration::ZERO, None);
+    assert_eq!(effect, Some(WatchEffect::Deliver));
+}
+
+#[test]
+fn confirmed_outcome_ends_the_watch() {
+    let mut bench = Bench::new();
+    let confirmed = WatchEvent::Confirmed { label: "completed".to_owned(), push_token: None };
+    assert_eq!(bench.feed(confirmed), Some(WatchEffect::Write));
+    assert_eq!(bench.watch.record().state, WatchState::Done);
+    assert_eq!(bench.feed(WatchEvent::Written), Some(WatchEffect::End));
+}
+
+#[test]
+fn confirmed_auth_required_goes_on() {
+    let mut bench = Bench::new();
+    let confirmed = WatchEvent::Confirmed { label: "auth-required".to_owned(), push_token: None };
+    assert_eq!(bench.feed(confirmed), Some(WatchEffect::Write));
+    assert_eq!(bench.feed(WatchEvent::Written), wait(15));
+    assert_eq!(bench.watch.record().told, ["auth-required"]);
+}
+
+#[test]
+fn held_watch_neither_reads_nor_delivers() {
+    let mut bench = Bench::watching();
+    assert_eq!(bench.watch.availability(), Availability::Free);
+    assert_eq!(bench.feed(WatchEvent::Hold), None);
+    assert_eq!(bench.watch.availability(), Availability::Held);
+    assert_eq!(bench.feed(WatchEvent::Due), None);
+    assert_eq!(bench.feed(release(None)), wait(15));
+    assert_eq!(bench.watch.record().epoch, 1);
+}
+
+#[test]
+fn continuation_makes_every_state_worth_telling_again() {
+    let mut bench = Bench::watching();
+    bench.check(settled("auth-required"));
+    bench.feed(WatchEvent::Delivered);
+    bench.feed(WatchEvent::Written);
+    bench.feed(WatchEvent::Hold);
+    let continuation = Continuation {
+        message_id: MessageId::from("m2"),
+        hops: 1,
+        source_ref: Some("9".to_owned()),
+    };
+    assert_eq!(bench.feed(WatchEvent::Continued(continuation)), Some(WatchEffect::Write));
+    assert_eq!(bench.feed(WatchEvent::Written), Some(WatchEffect::Attend));
+    let record = bench.watch.record();
+    assert_eq!((record.round, record.told.len(), record.hops), (1, 0, 1));
+    assert_eq!(record.key_for("auth-required"), "a2a:w1:auth-required:1");
+}
+
+#[test]
+fn message_sent_while_a_question_is_delivered_keeps_the_watch_going() {
+    let mut bench = Bench::watching();
+    bench.check(settled("input-required"));
+    assert_eq!(bench.feed(WatchEvent::ContinuedBeside), None);
+    assert_eq!(bench.feed(WatchEvent::Delivered), Some(WatchEffect::Write));
+    assert_eq!(bench.feed(WatchEvent::Written), wait(15));
+    assert_eq!(bench.watch.record().round, 1);
+    assert_eq!(bench.check(settled("completed")), Some(WatchEffect::Deliver));
+    assert_eq!(bench.watch.record().delivery_key, "a2a:w1:completed:1");
+    bench.feed(WatchEvent::Delivered);
+    assert_eq!(bench.watch.record().state, WatchState::Done);
+}
+
+#[test]
+fn job_that_broke_off_counts_as_a_passing_failure() {
+    let mut bench = Bench::watching();
+    bench.feed(WatchEvent::Due);
+    let event = bench.watch.broken_job().unwrap();
+    assert_eq!(
+        bench.read(match event {
+            WatchEvent::Read(result) => result,
+            other => panic!("{other:?}"),
+        }),
+        wait(30)
+    );
+    assert!(bench.watch.broken_job().is_none());
+}
+
+#[test]
+fn late_event_means_nothing() {
+    let mut bench = Bench::watching();
+    let before = bench.watch.record().clone();
+    for event in [
+        WatchEvent::Read(settled("completed")),
+        WatchEvent::Written,
+        WatchEvent::WriteFailed,
+        WatchEvent::Registered,
+        WatchEvent::NotRegistered,
+        WatchEvent::Delivered,
+        WatchEvent::NotNow,
+        WatchEvent::DeliverFailed,
+        release(None),
+    ] {
+        assert_eq!(bench.feed(event), None);
+    }
+    assert_eq!((bench.watch.record(), bench.watch.stale()), (&before, 9));
+}

@@ -1,0 +1,133 @@
+//! What the owner is told when a watch has no outcome to tell.
+
+use std::time::Duration;
+
+use volcanic_a2a_client::frame::{NoticeKind, render_notice, sanitize_remote_line};
+use volcanic_a2a_types::ContextId;
+
+use crate::record::WatchRecord;
+
+/// How much of a remote's id is shown, in characters.
+const MAX_ID: usize = 200;
+
+fn stopped(record: &WatchRecord, text: &str) -> String {
+    let context_id = record.context_id.as_ref();
+    render_notice(&record.agent, &record.task_id, context_id, NoticeKind::Stopped, text)
+}
+
+/// The agent is not in the workspace's file any more.
+pub(crate) fn agent_removed(record: &WatchRecord) -> String {
+    stopped(
+        record,
+        &format!(
+            "Agent \"{}\" was removed from agents.json, so task {} is no longer followed.",
+            record.agent, record.task_id
+        ),
+    )
+}
+
+/// The remote denies the task.
+pub(crate) fn not_found(record: &WatchRecord) -> String {
+    stopped(
+        record,
+        &format!(
+            "Agent \"{}\" says repeatedly that it does not know task {}, so it is no longer followed.",
+            record.agent, record.task_id
+        ),
+    )
+}
+
+/// The task is larger than `limit` bytes.
+pub(crate) fn too_large(record: &WatchRecord, limit: usize) -> String {
+    stopped(
+        record,
+        &format!(
+            "The answer of agent \"{}\" to task {} is larger than {limit} bytes and was not taken.",
+            record.agent, record.task_id
+        ),
+    )
+}
+
+/// The agent's entry points elsewhere; the watch goes on when it points back.
+pub(crate) fn origin_moved(record: &WatchRecord) -> String {
+    let task = format!(", task {}", sanitize_remote_line(record.task_id.as_str(), MAX_ID));
+    ours(
+        &record.agent,
+        &task,
+        "paused",
+        record.context_id.as_ref(),
+        &format!(
+            "The entry of agent \"{}\" in agents.json points to another server than {}, where task {} runs. The task is \
+             not asked for there; following it goes on when the entry points back.",
+            record.agent, record.origin, record.task_id
+        ),
+    )
+}
+
+/// The watch's time is over.
+pub(crate) fn no_result(record: &WatchRecord, timeout: Duration) -> String {
+    render_notice(
+        &record.agent,
+        &record.task_id,
+        record.context_id.as_ref(),
+        NoticeKind::NoResult,
+        &format!(
+            "Agent \"{}\" gave no result for task {} within {}; you can check it with action=status.",
+            record.agent,
+            record.task_id,
+            in_words(timeout)
+        ),
+    )
+}
+
+/// Nobody knows whether a message arrived.
+pub(crate) fn unknown_send(agent: &str, context_id: Option<&ContextId>, reason: &str) -> String {
+    ours(
+        agent,
+        "",
+        "outcome unknown",
+        context_id,
+        &format!(
+            "A message to agent \"{agent}\" may or may not have arrived ({reason}). It was not sent again, and no task of \
+             it is followed."
+        ),
+    )
+}
+
+/// The frame around what is no outcome of a task.
+fn ours(
+    agent: &str,
+    task: &str,
+    state: &str,
+    context_id: Option<&ContextId>,
+    text: &str,
+) -> String {
+    let context = context_id.map_or_else(String::new, |context_id| {
+        format!("\nContext: {}", sanitize_remote_line(context_id.as_str(), MAX_ID))
+    });
+    format!("[A2A result from \"{agent}\"{task} ({state})]{context}\n{text}")
+}
+
+/// A length in the largest unit that says it exactly.
+fn in_words(length: Duration) -> String {
+    let seconds = length.as_secs();
+    match seconds {
+        0 => format!("{}ms", length.as_millis()),
+        _ if seconds % 3600 == 0 => format!("{}h", seconds / 3600),
+        _ if seconds % 60 == 0 => format!("{}m", seconds / 60),
+        _ => format!("{seconds}s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_are_said_in_the_largest_exact_unit() {
+        let said: Vec<_> =
+            [86_400, 1_800, 90].map(Duration::from_secs).into_iter().map(in_words).collect();
+        assert_eq!(said, ["24h", "30m", "90s"]);
+        assert_eq!(in_words(Duration::from_millis(250)), "250ms");
+    }
+}

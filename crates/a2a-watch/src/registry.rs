@@ -1,0 +1,351 @@
+//! The registry: one actor that owns every send and every watch of a process.
+
+mod asking;
+mod attending;
+mod context;
+mod handle;
+mod jobs;
+mod reading;
+mod restoring;
+mod sending;
+mod settling;
+mod view;
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use jiff::Timestamp;
+use sha2::{Digest as _, Sha256};
+use subtle::ConstantTimeEq as _;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, MissedTickBehavior};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tokio_util::time::{DelayQueue, delay_queue};
+use tracing::Instrument as _;
+use volcanic_a2a_types::{MessageId, TaskId};
+use volcanic_base::Secret;
+
+pub use context::WatchDeps;
+pub use handle::WatchHandle;
+
+use crate::config::WatchConfig;
+use crate::machine::{Availability, Watch, WatchEffect, WatchEvent};
+use crate::order::WatchView;
+use crate::record::{WatchId, WatchTarget};
+use context::Context;
+use handle::Command;
+use jobs::JobEnd;
+use view::Views;
+
+/// Starts the registry. It ends when `cancel` is cancelled, after its running writes, or when every handle is gone.
+pub fn spawn(
+    config: WatchConfig,
+    deps: WatchDeps,
+    tracker: &TaskTracker,
+    cancel: CancellationToken,
+) -> WatchHandle {
+    let (sender, commands) = mpsc::channel(config.queue.max(1));
+    let context = Arc::new(Context::new(config, deps, cancel));
+    let registry = Registry {
+        context,
+        commands,
+        watches: HashMap::new(),
+        timers: DelayQueue::new(),
+        jobs: JobQueue::default(),
+        views: Views::default(),
+        open_sends: HashSet::new(),
+    };
+    tracker.spawn(registry.run().instrument(tracing::info_span!("watches")));
+    WatchHandle::new(sender)
+}
+
+/// A watch and what hangs on it.
+struct Followed {
+    watch: Watch,
+    timer: Option<delay_queue::Key>,
+    /// The send that goes on waiting once its continuation is on disk.
+    continuing: Option<settling::Waiting>,
+    /// Calls that need the watch once it rests.
+    waiting: VecDeque<Command>,
+}
+
+impl Followed {
+    fn new(watch: Watch) -> Self {
+        Self { watch, timer: None, continuing: None, waiting: VecDeque::new() }
+    }
+}
+
+/// What a timer is for.
+#[derive(Debug, Clone)]
+enum Timer {
+    Watch(WatchId),
+    View,
+}
+
+#[derive(Default)]
+struct JobQueue {
+    set: JoinSet<JobEnd>,
+    /// The watch a job works for, so that a job that panics does not leave it waiting for ever.
+    owners: HashMap<tokio::task::Id, WatchId>,
+}
+
+struct Registry {
+    context: Arc<Context>,
+    commands: mpsc::Receiver<Command>,
+    watches: HashMap<WatchId, Followed>,
+    timers: DelayQueue<Timer>,
+    jobs: JobQueue,
+    views: Views,
+    /// Sends of this process that are still open in the store, so that a restore leaves them alone.
+    open_sends: HashSet<MessageId>,
+}
+
+/// Why the loop ended.
+#[derive(Debug)]
+enum Stopped {
+    Cancelled,
+    NoHandles,
+}
+
+impl Registry {
+    async fn run(mut self) {
+        let stopped = self.run_loop().await;
+        self.commands.close();
+        let grace = self.context.config.shutdown_grace;
+        self.context.stop.cancel();
+        let drained = tokio::time::timeout(grace, async {
+            while self.jobs.set.join_next().await.is_some() {}
+        })
+        .await;
+        let dropped = self.jobs.set.len();
+        self.jobs.set.shutdown().await;
+        self.views.write_now(&self.watches).await;
+        if drained.is_err() {
+            tracing::warn!(jobs = dropped, "jobs of the registry were dropped at shutdown");
+        }
+        tracing::info!(reason = ?stopped, watches = self.watches.len(), "registry stopped");
+    }
+
+    async fn run_loop(&mut self) -> Stopped {
+        let mut clock_check = tokio::time::interval(self.context.config.clock_check);
+        clock_check.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut last_look = (Instant::now(), self.now());
+        let stop = self.context.stop.clone();
+        loop {
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => return Stopped::Cancelled,
+                Some(ended) = self.jobs.set.join_next_with_id() => self.on_joined(ended),
+                command = self.commands.recv() => match command {
+                    Some(command) => self.on_command(command),
+                    None => return Stopped::NoHandles,
+                },
+                Some(expired) = self.timers.next() => self.on_timer(expired.into_inner()),
+                _ = clock_check.tick() => last_look = self.check_clocks(last_look),
+            }
+        }
+    }
+
+    fn now(&self) -> Timestamp {
+        self.context.deps.clock.now()
+    }
+
+    fn on_joined(&mut self, ended: Result<(tokio::task::Id, JobEnd), tokio::task::JoinError>) {
+        match ended {
+            Ok((job, end)) => {
+                self.jobs.owners.remove(&job);
+                self.on_job(end);
+            }
+            Err(error) => {
+                tracing::error!(error = %error, "a job of the registry failed");
+                if let Some(id) = self.jobs.owners.remove(&error.id()) {
+                    self.on_broken_job(&id);
+                }
+            }
+        }
+    }
+
+    fn on_command(&mut self, command: Command) {
+        match command {
+            Command::Send(send) => self.begin_send(send),
+            Command::Ask(ask) => self.begin_ask(ask),
+            Command::Agents { workspace, reply } => self.begin_agents(workspace, reply),
+            Command::Push { id, digest, reply } => {
+                // A caller that is gone needs no answer.
+                let _ = reply.send(self.on_push(&id, &digest));
+            }
+            Command::Watches { target, reply } => {
+                let _ = reply.send(self.list(target.as_ref()));
+            }
+            Command::Restore { reply } => self.begin_restore(reply),
+            Command::Flush { target } => self.flush(&target),
+        }
+    }
+
+    fn on_timer(&mut self, timer: Timer) {
+        match timer {
+            Timer::Watch(id) => {
+                if let Some(followed) = self.watches.get_mut(&id) {
+                    followed.timer = None;
+                }
+                self.feed(&id, WatchEvent::Due);
+            }
+            Timer::View => self.begin_views(),
+        }
+    }
+
+    fn on_push(&mut self, id: &WatchId, digest: &[u8; 32]) -> bool {
+        let token =
+            self.watches.get(id).and_then(|followed| followed.watch.record().push_token.as_ref());
+        // An unknown watch takes the same path, against a digest that no token has.
+        let expected: [u8; 32] = match token {
+            Some(token) => Sha256::digest(token.expose().as_bytes()).into(),
+            None => Sha256::digest(self.context.deps.chance.token().as_bytes()).into(),
+        };
+        let matches = bool::from(expected.ct_eq(digest));
+        if matches {
+            self.feed(id, WatchEvent::Pushed);
+        }
+        matches
+    }
+
+    fn list(&self, target: Option<&WatchTarget>) -> Vec<WatchView> {
+        let now = self.now();
+        let mut records: Vec<_> = self
+            .watches
+            .values()
+            .map(|followed| followed.watch.record())
+            .filter(|record| target.is_none_or(|target| record.target == *target))
+            .collect();
+        records.sort_by(|one, other| (one.started_at, &one.id).cmp(&(other.started_at, &other.id)));
+        records
+            .into_iter()
+            .map(|record| WatchView {
+                target: record.target.clone(),
+                agent: record.agent.clone(),
+                task_id: record.task_id.clone(),
+                context_id: record.context_id.clone(),
+                source: record.source,
+                state: record.state,
+                age: Duration::try_from(now.duration_since(record.started_at)).unwrap_or_default(),
+                next_check_at: record.next_check_at,
+                last_seen: record.last_seen.clone(),
+                failures: record.failures,
+            })
+            .collect()
+    }
+
+    fn flush(&mut self, target: &WatchTarget) {
+        let kept: Vec<_> = self
+            .watches
+            .iter()
+            .filter(|(_, followed)| followed.watch.record().target == *target)
+            .map(|(id, _)| id.clone())
+            .collect();
+        for id in kept {
+            self.feed(&id, WatchEvent::Flush);
+        }
+    }
+
+    /// Gives a watch an event and carries its effect out.
+    fn feed(&mut self, id: &WatchId, event: WatchEvent) {
+        let now = self.now();
+        let Some(followed) = self.watches.get_mut(id) else { return };
+        let effect = followed.watch.on_event(event, now, &self.context.config);
+        self.carry_out(id, effect);
+    }
+
+    fn carry_out(&mut self, id: &WatchId, effect: Option<WatchEffect>) {
+        let Some(followed) = self.watches.get_mut(id) else { return };
+        if effect.is_some() {
+            // Whatever happens now ends with a new timer.
+            if let Some(timer) = followed.timer.take() {
+                self.timers.try_remove(&timer);
+            }
+        }
+        self.views.changed(&followed.watch.record().workspace);
+        match effect {
+            Some(WatchEffect::Wait(pause)) => {
+                let jitter =
+                    pause.mul_f64(self.context.config.jitter * self.context.deps.chance.fraction());
+                followed.timer = Some(self.timers.insert(Timer::Watch(id.clone()), pause + jitter));
+            }
+            Some(WatchEffect::End) => self.end(id),
+            Some(job) => self.spawn_watch_job(id, &job),
+            None => {}
+        }
+        self.arm_view();
+        self.serve_waiting(id);
+    }
+
+    fn end(&mut self, id: &WatchId) {
+        let Some(followed) = self.watches.remove(id) else { return };
+        self.spawn_unregister(followed.watch.record());
+        for command in followed.waiting {
+            self.on_command(command);
+        }
+    }
+
+    /// Lets the next waiting call have the watch, if it rests.
+    fn serve_waiting(&mut self, id: &WatchId) {
+        while let Some(followed) = self.watches.get_mut(id) {
+            match followed.watch.availability() {
+                Availability::Busy => return,
+                Availability::Free | Availability::Held | Availability::Over => {}
+            }
+            let Some(command) = followed.waiting.pop_front() else { return };
+            self.on_command(command);
+        }
+    }
+
+    /// The live watch of a conversation's task.
+    fn watch_of(&self, target: &WatchTarget, agent: &str, task_id: &TaskId) -> Option<WatchId> {
+        self.watches.iter().find_map(|(id, followed)| {
+            let record = followed.watch.record();
+            let same =
+                record.target == *target && record.agent == agent && record.task_id == *task_id;
+            same.then(|| id.clone())
+        })
+    }
+
+    /// What the next push config carries, when somebody listens for pushes.
+    fn push_token(&self) -> Option<Secret> {
+        let listens = self.context.config.push_base.is_some();
+        listens.then(|| Secret::new(self.context.deps.chance.token()))
+    }
+
+    /// Sets the timers anew when the wall clock jumped, since pauses are promised in real time.
+    fn check_clocks(&mut self, (at, wall): (Instant, Timestamp)) -> (Instant, Timestamp) {
+        let (now_at, now) = (Instant::now(), self.now());
+        let passed = jiff::SignedDuration::try_from(now_at - at).unwrap_or_default();
+        let drift = (now.duration_since(wall) - passed).unsigned_abs();
+        if drift > self.context.config.clock_drift {
+            tracing::warn!(
+                drift_ms = drift.as_millis(),
+                "the wall clock jumped, timers are set anew"
+            );
+            let idle: Vec<_> = self
+                .watches
+                .iter()
+                .filter(|(_, followed)| followed.watch.is_idle())
+                .map(|(id, followed)| (id.clone(), followed.watch.record().next_check_at))
+                .collect();
+            for (id, due_at) in idle {
+                let left = due_at.map_or(Duration::ZERO, |due_at| {
+                    Duration::try_from(due_at.duration_since(now)).unwrap_or_default()
+                });
+                self.carry_out(&id, Some(WatchEffect::Wait(left.min(self.longest_pause()))));
+            }
+        }
+        (now_at, now)
+    }
+
+    fn longest_pause(&self) -> Duration {
+        let config = &self.context.config;
+        config.poll_pauses.iter().copied().max().unwrap_or_default().max(config.safety_read)
+    }
+}

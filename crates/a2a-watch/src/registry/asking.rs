@@ -1,0 +1,104 @@
+//! The jobs behind `agents`, `status` and `cancel`.
+
+use std::path::Path;
+
+use futures::StreamExt as _;
+
+use volcanic_a2a_client::{ClientError, SavedOutcome, TaskOutcome};
+use volcanic_a2a_types::{A2aErrorKind, Task};
+
+use super::context::Context;
+use super::reading::save_outcome;
+use crate::order::{AgentError, AgentReport, AgentsError, AgentsReport, TaskError, TaskQuery};
+
+/// Cards fetched at once for one listing.
+const CARDS_AT_ONCE: usize = 16;
+
+/// What a caller wants with a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ask {
+    Status,
+    Cancel,
+}
+
+/// What was found.
+pub(super) struct Asked {
+    /// The state's label.
+    pub(super) label: String,
+    /// Whether the task is settled.
+    pub(super) settled: bool,
+    /// The task, its files saved when it is settled.
+    pub(super) outcome: Box<SavedOutcome>,
+    /// How the agent refused to cancel.
+    pub(super) refused: Option<String>,
+}
+
+/// Asks for a task, or asks to cancel it. `watched` is left for the caller of this to fill in.
+pub(super) async fn ask(
+    context: &Context,
+    query: &TaskQuery,
+    ask: Ask,
+) -> Result<Asked, TaskError> {
+    let agent = |source| TaskError::Agent { source, watched: false };
+    let remote = context.remote(&query.workspace, &query.agent).await.map_err(agent)?;
+    let mut refused = None;
+    let task = match ask {
+        Ask::Status => remote.get_task(&query.task_id, Some(0)).await,
+        Ask::Cancel => match remote.cancel_task(&query.task_id).await {
+            // Whatever else it says to a cancel, the task is there to be read.
+            Err(error @ ClientError::Refused { .. })
+                if error.rpc_kind() != Some(A2aErrorKind::TaskNotFound) =>
+            {
+                refused = Some(error.to_string());
+                remote.get_task(&query.task_id, Some(0)).await
+            }
+            canceled => canceled,
+        },
+    };
+    let task = task.map_err(|error| {
+        context.forget(&query.workspace, &query.agent);
+        agent(AgentError::Client(error))
+    })?;
+    report(context, query, &task, refused).await
+}
+
+async fn report(
+    context: &Context,
+    query: &TaskQuery,
+    task: &Task,
+    refused: Option<String>,
+) -> Result<Asked, TaskError> {
+    let mut outcome = TaskOutcome::from_task(task, context.config.max_file_bytes);
+    outcome.inline_bytes = context.config.inline_bytes;
+    if !task.status.state.is_settled() {
+        // Files of a task that goes on are not final.
+        outcome.files.clear();
+        outcome.skipped.clear();
+        outcome.more_files = 0;
+    }
+    let outcome = save_outcome(&query.workspace, &query.agent, outcome)
+        .await
+        .map_err(|source| TaskError::Files { task_id: query.task_id.clone(), source })?;
+    let state = &task.status.state;
+    Ok(Asked {
+        label: state.label(),
+        settled: state.is_settled(),
+        outcome: Box::new(outcome),
+        refused,
+    })
+}
+
+/// Asks every agent of a workspace for a fresh card.
+pub(super) async fn agents(
+    context: &Context,
+    workspace: &Path,
+) -> Result<AgentsReport, AgentsError> {
+    let file = context.file(workspace).await.map_err(AgentsError::File)?;
+    let asked = file.agents.into_iter().map(|entry| async {
+        context.forget(workspace, entry.name.as_str());
+        let remote = context.connect(workspace, &entry).await;
+        AgentReport { entry, remote }
+    });
+    let agents = futures::stream::iter(asked).buffered(CARDS_AT_ONCE).collect().await;
+    Ok(AgentsReport { agents, skipped: file.skipped })
+}

@@ -1,0 +1,104 @@
+//! The wait inside `send`: until the task settles, the time is up, or the caller leaves.
+
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use tokio::time::Instant;
+use volcanic_a2a_client::{EventStream, RemoteAgent, SavedOutcome};
+use volcanic_a2a_types::{StreamResponse, Task, TaskId};
+
+use super::context::Context;
+use super::reading::save;
+use crate::record::WatchRecord;
+
+/// How a wait ended.
+pub(super) enum Waited {
+    /// The task settled; its files are saved.
+    Settled {
+        /// The state's label.
+        label: String,
+        /// What came of it.
+        outcome: Box<SavedOutcome>,
+    },
+    /// It did not, or nobody waits any longer.
+    Unsettled {
+        /// Whether there was a hint that it has settled.
+        hinted: bool,
+    },
+}
+
+/// Waits for a task that the caller's message went to. `left` ends when the caller does.
+pub(super) async fn attend(
+    context: &Context,
+    record: &WatchRecord,
+    remote: &RemoteAgent,
+    mut hinted: bool,
+    wait: Duration,
+    left: impl Future<Output = ()>,
+) -> Waited {
+    if wait.is_zero() {
+        return Waited::Unsettled { hinted };
+    }
+    let settled = tokio::select! {
+        biased;
+        () = context.stop.cancelled() => None,
+        () = left => None,
+        settled = tokio::time::timeout(wait, settle(context, remote, &record.task_id, &mut hinted)) => settled.ok(),
+    };
+    let Some(task) = settled else { return Waited::Unsettled { hinted } };
+    match save(context, &record.workspace, &record.agent, &task).await {
+        Ok(outcome) => {
+            Waited::Settled { label: task.status.state.label(), outcome: Box::new(outcome) }
+        }
+        Err(error) => {
+            tracing::warn!(task.id = %record.task_id, error = %error, "files of a settled task could not be saved");
+            Waited::Unsettled { hinted: true }
+        }
+    }
+}
+
+/// Reads the task after every hint until a read finds it settled.
+async fn settle(
+    context: &Context,
+    remote: &RemoteAgent,
+    task_id: &TaskId,
+    hinted: &mut bool,
+) -> Task {
+    if !*hinted && remote.streams() {
+        // A stream that fails or ends is one more hint; from then on the task is read at intervals.
+        if let Ok(stream) = remote.subscribe(task_id).await {
+            *hinted = until_settled(stream).await;
+        }
+    }
+    loop {
+        let asked_at = Instant::now();
+        match remote.get_task(task_id, Some(0)).await {
+            Ok(task) if task.status.state.is_settled() => {
+                *hinted = true;
+                return task;
+            }
+            Ok(_) => {}
+            Err(error) => {
+                tracing::debug!(task.id = %task_id, error = %error, "a read inside the wait failed")
+            }
+        }
+        tokio::time::sleep_until(asked_at + context.config.wait_poll).await;
+    }
+}
+
+/// Follows a stream until it hints at a settled task or ends; which of the two.
+async fn until_settled(mut stream: EventStream) -> bool {
+    while let Some(Ok(event)) = stream.next().await {
+        let settled = match &event {
+            StreamResponse::Task(task) => task.status.state.is_settled(),
+            StreamResponse::StatusUpdate(update) => update.status.state.is_settled(),
+            StreamResponse::Message(_) => true,
+            StreamResponse::ArtifactUpdate(_) => false,
+            _ => false,
+        };
+        if settled {
+            return true;
+        }
+    }
+    false
+}

@@ -1,0 +1,219 @@
+//! Jobs that run beside the actor, and what their ends mean.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+use tracing::Instrument as _;
+use volcanic_a2a_types::MessageId;
+
+use super::asking::Asked;
+use super::attending::Waited;
+use super::handle::{AskCommand, SendCommand};
+use super::restoring::Restored;
+use super::sending::{Recovered, Sent};
+use super::{Followed, Registry, reading};
+use crate::delivery::{DeliveryEnd, DeliveryError};
+use crate::machine::{ReadResult, WatchEffect, WatchEvent};
+use crate::order::TaskError;
+use crate::record::{SendRecord, WatchId, WatchRecord};
+use crate::store::WatchStoreError;
+
+use super::settling::TicketOf;
+
+/// The end of a job.
+pub(super) enum JobEnd {
+    Read {
+        id: WatchId,
+        result: ReadResult,
+    },
+    Wrote {
+        id: WatchId,
+        result: Result<bool, WatchStoreError>,
+    },
+    Reloaded {
+        id: WatchId,
+        record: Option<Box<WatchRecord>>,
+    },
+    Registered {
+        id: WatchId,
+        registered: bool,
+    },
+    Delivered {
+        id: WatchId,
+        result: Result<DeliveryEnd, DeliveryError>,
+    },
+    Sent {
+        command: Box<SendCommand>,
+        message_id: MessageId,
+        held: Option<WatchId>,
+        sent: Sent,
+    },
+    Waited {
+        id: WatchId,
+        command: Box<SendCommand>,
+        waited: Waited,
+    },
+    Asked {
+        command: Box<AskCommand>,
+        held: Option<WatchId>,
+        asked: Result<Asked, TaskError>,
+    },
+    Ticket {
+        of: TicketOf,
+        confirmed: bool,
+    },
+    SendClosed {
+        message_id: MessageId,
+    },
+    Restored {
+        restored: Box<Restored>,
+        reply: oneshot::Sender<()>,
+    },
+    Recovered {
+        send: Box<SendRecord>,
+        recovered: Recovered,
+    },
+    Viewed {
+        failed: Vec<PathBuf>,
+    },
+    /// Nothing hangs on it.
+    Done,
+}
+
+impl Registry {
+    /// Runs a job of a watch; the watch waits for its end.
+    pub(super) fn spawn_watch_job(&mut self, id: &WatchId, effect: &WatchEffect) {
+        let Some(Followed { watch, .. }) = self.watches.get(id) else { return };
+        let record = watch.record().clone();
+        let span =
+            tracing::info_span!("watch", task.id = %record.task_id, agent.name = record.agent);
+        let (context, id) = (Arc::clone(&self.context), id.clone());
+        let owner = id.clone();
+        let job = match effect {
+            WatchEffect::Read => self.jobs.set.spawn(
+                async move {
+                    let result = tokio::select! {
+                        result = reading::read(&context, &record) => result,
+                        () = context.stop.cancelled() => return JobEnd::Done,
+                    };
+                    JobEnd::Read { id, result }
+                }
+                .instrument(span),
+            ),
+            WatchEffect::Write => self.jobs.set.spawn(
+                async move {
+                    let result = context.deps.store.update(record.epoch, &record).await;
+                    JobEnd::Wrote { id, result }
+                }
+                .instrument(span),
+            ),
+            WatchEffect::Register => self.jobs.set.spawn(
+                async move {
+                    let registered = reading::register(&context, &record).await;
+                    JobEnd::Registered { id, registered }
+                }
+                .instrument(span),
+            ),
+            WatchEffect::Deliver => self.jobs.set.spawn(
+                async move {
+                    let result = reading::deliver(&context, &record).await;
+                    JobEnd::Delivered { id, result }
+                }
+                .instrument(span),
+            ),
+            WatchEffect::Attend => return self.begin_wait(&id),
+            WatchEffect::Wait(_) | WatchEffect::End => return,
+        };
+        self.jobs.owners.insert(job.id(), owner);
+    }
+
+    pub(super) fn spawn_unregister(&mut self, record: &WatchRecord) {
+        if record.push_token.is_none() {
+            return;
+        }
+        let (context, record) = (Arc::clone(&self.context), record.clone());
+        self.jobs.set.spawn(async move {
+            tokio::select! {
+                () = reading::unregister(&context, &record) => {}
+                () = context.stop.cancelled() => {}
+            }
+            JobEnd::Done
+        });
+    }
+
+    pub(super) fn on_job(&mut self, end: JobEnd) {
+        match end {
+            JobEnd::Read { id, result } => self.feed(&id, WatchEvent::Read(result)),
+            JobEnd::Wrote { id, result } => self.on_wrote(id, result),
+            JobEnd::Reloaded { id, record } => self.on_reloaded(&id, record),
+            JobEnd::Registered { id, registered: true } => self.feed(&id, WatchEvent::Registered),
+            JobEnd::Registered { id, registered: false } => {
+                self.feed(&id, WatchEvent::NotRegistered)
+            }
+            JobEnd::Delivered { id, result } => self.on_delivered(&id, result),
+            JobEnd::Sent { command, message_id, held, sent } => {
+                self.on_sent(command, message_id, held, sent)
+            }
+            JobEnd::Waited { id, command, waited } => self.on_waited(&id, *command, waited),
+            JobEnd::Asked { command, held, asked } => self.on_asked(*command, held, asked),
+            JobEnd::Ticket { of, confirmed } => self.on_ticket(of, confirmed),
+            JobEnd::SendClosed { message_id } => {
+                self.open_sends.remove(&message_id);
+            }
+            JobEnd::Restored { restored, reply } => self.on_restored(*restored, reply),
+            JobEnd::Recovered { send, recovered } => self.on_recovered(&send, recovered),
+            JobEnd::Viewed { failed } => self.on_viewed(failed),
+            JobEnd::Done => {}
+        }
+    }
+
+    fn on_wrote(&mut self, id: WatchId, result: Result<bool, WatchStoreError>) {
+        match result {
+            Ok(true) => self.feed(&id, WatchEvent::Written),
+            Ok(false) => {
+                // Somebody else wrote the record. What is kept is right, so start from it.
+                tracing::error!("a watch was written by somebody else and is read again");
+                let context = Arc::clone(&self.context);
+                self.jobs.set.spawn(async move {
+                    let record = loop {
+                        match context.deps.store.watch(&id).await {
+                            Ok(record) => break record.map(Box::new),
+                            Err(error) => {
+                                tracing::error!(error = %error, "a watch cannot be read again")
+                            }
+                        }
+                        tokio::select! {
+                            () = tokio::time::sleep(context.config.store_retry) => {}
+                            () = context.stop.cancelled() => return JobEnd::Done,
+                        }
+                    };
+                    JobEnd::Reloaded { id, record }
+                });
+            }
+            Err(error) => {
+                tracing::error!(error = %error, "a watch could not be written and is tried again");
+                self.feed(&id, WatchEvent::WriteFailed);
+            }
+        }
+    }
+
+    fn on_delivered(&mut self, id: &WatchId, result: Result<DeliveryEnd, DeliveryError>) {
+        let event = match result {
+            Ok(DeliveryEnd::Delivered) => WatchEvent::Delivered,
+            Ok(DeliveryEnd::NotNow) => WatchEvent::NotNow,
+            Err(error) => {
+                tracing::error!(error = %error, "a result could not be delivered and is tried again");
+                WatchEvent::DeliverFailed
+            }
+        };
+        self.feed(id, event);
+    }
+
+    /// A job panicked: the watch goes on as after a failure that passes.
+    pub(super) fn on_broken_job(&mut self, id: &WatchId) {
+        if let Some(event) = self.watches.get(id).and_then(|followed| followed.watch.broken_job()) {
+            self.feed(id, event);
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Jobs of a single watch: read the task, register for pushes, deliver.
+
+use std::path::Path;
+
+use volcanic_a2a_client::{AgentEntry, ClientError, SavedOutcome, TaskOutcome, frame};
+use volcanic_a2a_types::{
+    A2aErrorKind, Credential, PushConfigId, Task, TaskPushNotificationConfig,
+};
+use volcanic_base::ConfinedDir;
+
+use super::context::Context;
+use crate::delivery::{Delivery, DeliveryEnd, DeliveryError};
+use crate::machine::ReadResult;
+use crate::notice;
+use crate::order::AgentError;
+use crate::record::WatchRecord;
+
+/// Reads a watch's task; only what this finds decides anything.
+pub(super) async fn read(context: &Context, record: &WatchRecord) -> ReadResult {
+    let entry = match context.entry(&record.workspace, &record.agent).await {
+        Ok(entry) => entry,
+        Err(AgentError::Unknown { .. }) => return ReadResult::AgentMissing,
+        Err(error @ (AgentError::File(_) | AgentError::Client(_))) => {
+            return ReadResult::AgentsFileBad { reason: error.to_string() };
+        }
+    };
+    if entry.origin() != record.origin {
+        return ReadResult::OriginMoved;
+    }
+    let answer = {
+        let _permit = context.reads.acquire().await;
+        ask(context, &entry, record).await
+    };
+    match answer {
+        Ok(task) => told(context, record, &task).await,
+        Err(error) => {
+            context.forget(&record.workspace, &record.agent);
+            failed(record, &error)
+        }
+    }
+}
+
+async fn ask(
+    context: &Context,
+    entry: &AgentEntry,
+    record: &WatchRecord,
+) -> Result<Task, ClientError> {
+    context.connect(&record.workspace, entry).await?.get_task(&record.task_id, Some(0)).await
+}
+
+fn failed(record: &WatchRecord, error: &ClientError) -> ReadResult {
+    if error.rpc_kind() == Some(A2aErrorKind::TaskNotFound) {
+        return ReadResult::NotFound;
+    }
+    if let Some(limit) = error.too_large() {
+        return ReadResult::TooLarge { text: notice::too_large(record, limit) };
+    }
+    ReadResult::Failed { reason: error.to_string(), retry_after: error.retry_after() }
+}
+
+async fn told(context: &Context, record: &WatchRecord, task: &Task) -> ReadResult {
+    let state = &task.status.state;
+    let (label, context_id) = (state.label(), task.context_id.clone());
+    if !state.is_settled() || record.told.contains(&label) {
+        return ReadResult::Unsettled { label, context_id };
+    }
+    match save(context, &record.workspace, &record.agent, task).await {
+        Ok(saved) => ReadResult::Settled {
+            label,
+            text: frame::render_delivery(&record.agent, &saved),
+            context_id,
+        },
+        Err(error) => ReadResult::Failed { reason: error.to_string(), retry_after: None },
+    }
+}
+
+/// Takes a task's outcome apart and saves its files, synced.
+pub(super) async fn save(
+    context: &Context,
+    workspace: &Path,
+    agent: &str,
+    task: &Task,
+) -> Result<SavedOutcome, Box<dyn std::error::Error + Send + Sync>> {
+    let mut outcome = TaskOutcome::from_task(task, context.config.max_file_bytes);
+    outcome.inline_bytes = context.config.inline_bytes;
+    save_outcome(workspace, agent, outcome).await
+}
+
+/// Saves an outcome's files, synced.
+pub(super) async fn save_outcome(
+    workspace: &Path,
+    agent: &str,
+    outcome: TaskOutcome,
+) -> Result<SavedOutcome, Box<dyn std::error::Error + Send + Sync>> {
+    let (workspace, agent) = (workspace.to_owned(), agent.to_owned());
+    tokio::task::spawn_blocking(move || Ok(outcome.save(&ConfinedDir::open(workspace)?, &agent)?))
+        .await?
+}
+
+/// Gives the remote a push config; whether it took it.
+pub(super) async fn register(context: &Context, record: &WatchRecord) -> bool {
+    match try_register(context, record).await {
+        Ok(registered) => registered,
+        Err(error) => {
+            tracing::info!(agent.name = record.agent, error = %error, "the agent takes no push config");
+            false
+        }
+    }
+}
+
+async fn try_register(context: &Context, record: &WatchRecord) -> Result<bool, AgentError> {
+    let (Some(base), Some(token)) = (&context.config.push_base, &record.push_token) else {
+        return Ok(false);
+    };
+    let entry = context.entry(&record.workspace, &record.agent).await?;
+    if entry.origin() != record.origin {
+        return Ok(false);
+    }
+    let remote = context.connect(&record.workspace, &entry).await.map_err(AgentError::Client)?;
+    if !remote.pushes() {
+        return Ok(false);
+    }
+    let url = format!("{}/a2a/push/{}", base.as_str().trim_end_matches('/'), record.id);
+    let mut config = TaskPushNotificationConfig::new(url);
+    config.id = Some(PushConfigId::from(record.id.as_str()));
+    config.task_id = Some(record.task_id.clone());
+    config.token = Some(Credential::new(token.expose()));
+    remote.create_push_config(config).await.map_err(AgentError::Client)?;
+    Ok(true)
+}
+
+/// Takes the push config of a watch that is over back, if the remote still listens.
+pub(super) async fn unregister(context: &Context, record: &WatchRecord) {
+    let Ok(entry) = context.entry(&record.workspace, &record.agent).await else { return };
+    if entry.origin() != record.origin {
+        return;
+    }
+    let Ok(remote) = context.connect(&record.workspace, &entry).await else { return };
+    let id = PushConfigId::from(record.id.as_str());
+    if let Err(error) = remote.delete_push_config(&record.task_id, &id).await {
+        tracing::debug!(agent.name = record.agent, error = %error, "the push config stays with the agent");
+    }
+}
+
+/// Hands a claimed text to its conversation.
+pub(super) async fn deliver(
+    context: &Context,
+    record: &WatchRecord,
+) -> Result<DeliveryEnd, DeliveryError> {
+    let delivery = Delivery {
+        target: record.target.clone(),
+        key: record.delivery_key.clone(),
+        text: record.text.clone().unwrap_or_default(),
+        hops: record.hops,
+        source_ref: record.source_ref.clone(),
+    };
+    context.deps.delivery.deliver(&delivery).await
+}

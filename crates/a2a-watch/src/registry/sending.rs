@@ -1,0 +1,272 @@
+//! The job behind `send`: keep the intent, send once, keep what it led to.
+
+use serde_json::Value;
+use volcanic_a2a_client::{ClientError, RemoteAgent, SavedOutcome, TaskOutcome};
+use volcanic_a2a_types::{
+    ContextId, ListTasksRequest, Message, MessageId, Part, SendMessageConfiguration,
+    SendMessageRequest, SendMessageResponse, Task,
+};
+
+use super::context::Context;
+use super::reading::save_outcome;
+use crate::order::{AgentError, SendError, SendOrder};
+use crate::record::{SendRecord, SendState, WatchId, WatchRecord, WatchSource, WatchState};
+
+/// The metadata member that counts assistants between the owner and a message.
+const HOPS: &str = "volcanic.hops";
+/// Tasks looked at when a send without an answer is searched for; the newest come first.
+const LOOKUP_PAGE: i32 = 50;
+
+/// How the job ended.
+pub(super) enum Sent {
+    /// The task exists and its watch is kept.
+    Task {
+        /// The kept watch: a new one, or the one that followed the task before.
+        record: Box<WatchRecord>,
+        /// Whether the watch is the new one.
+        new: bool,
+        /// The connection, for the wait.
+        remote: RemoteAgent,
+        /// Whether the answer looked settled.
+        hinted: bool,
+    },
+    /// The agent answered without a task. The send stays open until the caller confirms the answer.
+    Replied {
+        /// Its context.
+        context_id: Option<ContextId>,
+        /// The answer.
+        reply: Box<SavedOutcome>,
+    },
+    /// It failed and nothing is left behind.
+    Failed(SendError),
+    /// Nobody knows. The send stays open until the caller confirms that it was told so.
+    Unknown {
+        /// Why, readable.
+        reason: String,
+    },
+}
+
+/// Sends one message.
+pub(super) async fn send(
+    context: &Context,
+    order: &SendOrder,
+    message_id: &MessageId,
+    watched: Option<ContextId>,
+) -> Sent {
+    match try_send(context, order, message_id, watched).await {
+        Ok(sent) => sent,
+        Err(error) => Sent::Failed(error),
+    }
+}
+
+async fn try_send(
+    context: &Context,
+    order: &SendOrder,
+    message_id: &MessageId,
+    watched: Option<ContextId>,
+) -> Result<Sent, SendError> {
+    let entry = context.entry(&order.workspace, &order.agent).await?;
+    let remote = context.connect(&order.workspace, &entry).await.map_err(AgentError::Client)?;
+    let context_id = match (&order.context_id, &order.task_id) {
+        (Some(context_id), _) => Some(context_id.clone()),
+        (None, None) => None,
+        // Some servers give a message with a task id alone a context of its own, so both are always sent.
+        (None, Some(task_id)) => match watched {
+            Some(context_id) => Some(context_id),
+            None => remote.get_task(task_id, Some(0)).await.map_err(AgentError::Client)?.context_id,
+        },
+    };
+    let send = SendRecord {
+        message_id: message_id.clone(),
+        target: order.target.clone(),
+        workspace: order.workspace.clone(),
+        agent: order.agent.clone(),
+        origin: entry.origin(),
+        context_id: context_id.clone(),
+        task_id: order.task_id.clone(),
+        hops: order.hops,
+        source_ref: order.source_ref.clone(),
+        started_at: context.deps.clock.now(),
+        state: SendState::Sending,
+        end_reason: None,
+    };
+    context.deps.store.begin_send(&send).await?;
+    match remote.send_message(request(order, message_id, context_id)).await {
+        Ok(SendMessageResponse::Task(task)) => known(context, &send, task, remote).await,
+        Ok(SendMessageResponse::Message(message)) => Ok(replied(context, &send, message).await),
+        Ok(_) => {
+            Ok(Sent::Unknown { reason: "it answered with something we do not know".to_owned() })
+        }
+        Err(error) if !error.may_have_arrived() => {
+            context.forget(&order.workspace, &order.agent);
+            context.deps.store.end_send(message_id, &error.to_string()).await?;
+            Err(AgentError::Client(error).into())
+        }
+        Err(error) => {
+            context.forget(&order.workspace, &order.agent);
+            match find(&remote, &send).await {
+                Ok(Some(task)) => known(context, &send, task, remote).await,
+                Ok(None) | Err(_) => Ok(Sent::Unknown { reason: error.to_string() }),
+            }
+        }
+    }
+}
+
+fn request(
+    order: &SendOrder,
+    message_id: &MessageId,
+    context_id: Option<ContextId>,
+) -> SendMessageRequest {
+    let text = (!order.text.is_empty()).then(|| Part::text(order.text.clone()));
+    let parts = text.into_iter().chain(order.parts.iter().cloned()).collect();
+    let mut message = Message::user(message_id.clone(), parts);
+    message.context_id = context_id;
+    message.task_id.clone_from(&order.task_id);
+    let hops = Value::from(order.hops.saturating_add(1));
+    message.metadata = Some(serde_json::Map::from_iter([(HOPS.to_owned(), hops)]));
+    let mut configuration = SendMessageConfiguration::immediate();
+    configuration.history_length = Some(0);
+    let mut request = SendMessageRequest::new(message);
+    request.configuration = Some(configuration);
+    request
+}
+
+/// Keeps the task a send led to. Goes on trying until the registry stops: the task runs, whatever the disk does.
+async fn known(
+    context: &Context,
+    send: &SendRecord,
+    task: Task,
+    remote: RemoteAgent,
+) -> Result<Sent, SendError> {
+    let record = new_watch(context, send, &task);
+    let hinted = task.status.state.is_settled();
+    loop {
+        match context.deps.store.send_known(&send.message_id, Some(&record)).await {
+            Ok(kept) => {
+                let kept = kept.unwrap_or_else(|| record.clone());
+                let new = kept.id == record.id;
+                return Ok(Sent::Task { record: Box::new(kept), new, remote, hinted });
+            }
+            Err(error) => tracing::error!(
+                error = %error, task.id = %task.id, "a started task could not be kept and is tried again"
+            ),
+        }
+        tokio::select! {
+            () = tokio::time::sleep(context.config.store_retry) => {}
+            () = context.stop.cancelled() => return Err(SendError::Stopped),
+        }
+    }
+}
+
+fn new_watch(context: &Context, send: &SendRecord, task: &Task) -> WatchRecord {
+    WatchRecord {
+        id: WatchId::random(&context.deps.chance),
+        target: send.target.clone(),
+        workspace: send.workspace.clone(),
+        agent: send.agent.clone(),
+        origin: send.origin.clone(),
+        task_id: task.id.clone(),
+        context_id: task.context_id.clone().or_else(|| send.context_id.clone()),
+        push_token: None,
+        source: WatchSource::Poll,
+        started_at: context.deps.clock.now(),
+        state: WatchState::Attended,
+        epoch: 0,
+        round: 0,
+        told: Vec::new(),
+        text: None,
+        delivery_key: String::new(),
+        goes_on: false,
+        failures: 0,
+        not_found: 0,
+        not_found_since: None,
+        next_check_at: None,
+        last_seen: Some(task.status.state.label()),
+        hops: send.hops,
+        source_ref: send.source_ref.clone(),
+        message_id: Some(send.message_id.clone()),
+    }
+}
+
+async fn replied(context: &Context, send: &SendRecord, message: Message) -> Sent {
+    let context_id = message.context_id.clone();
+    let mut outcome = TaskOutcome::from_message(&message, context.config.max_file_bytes);
+    outcome.inline_bytes = context.config.inline_bytes;
+    match save_outcome(&send.workspace, &send.agent, outcome).await {
+        Ok(reply) => Sent::Replied { context_id, reply: Box::new(reply) },
+        Err(error) => Sent::Unknown {
+            reason: format!("it answered, but its files could not be saved: {error}"),
+        },
+    }
+}
+
+/// Looks for the task that carries the message of a send whose answer was lost.
+pub(super) async fn find(
+    remote: &RemoteAgent,
+    send: &SendRecord,
+) -> Result<Option<Task>, ClientError> {
+    if let Some(task_id) = &send.task_id {
+        let task = remote.get_task(task_id, Some(LOOKUP_PAGE.unsigned_abs())).await?;
+        return Ok(carries(&task, &send.message_id).then_some(task));
+    }
+    let mut request = ListTasksRequest::default();
+    request.context_id.clone_from(&send.context_id);
+    request.page_size = Some(LOOKUP_PAGE);
+    request.history_length = Some(LOOKUP_PAGE);
+    let page = remote.list_tasks(request).await?;
+    Ok(page.tasks.into_iter().find(|task| carries(task, &send.message_id)))
+}
+
+fn carries(task: &Task, message_id: &MessageId) -> bool {
+    task.history.iter().any(|message| message.message_id == *message_id)
+}
+
+/// What was found out about a send that an earlier process left open.
+pub(super) enum Recovered {
+    /// Its task is kept now.
+    Task(Box<WatchRecord>),
+    /// Nobody knows.
+    Unknown,
+    /// The registry stopped first.
+    Stopped,
+}
+
+/// Looks for an open send, a few times while the agent cannot be asked.
+pub(super) async fn recover(context: &Context, send: &SendRecord) -> Recovered {
+    let mut pauses = context.config.lookup_pauses.iter();
+    loop {
+        match look(context, send).await {
+            Ok(Some((task, remote))) => {
+                return match known(context, send, task, remote).await {
+                    Ok(Sent::Task { record, .. }) => Recovered::Task(record),
+                    Ok(Sent::Replied { .. } | Sent::Failed(_) | Sent::Unknown { .. }) | Err(_) => {
+                        Recovered::Stopped
+                    }
+                };
+            }
+            Ok(None) => return Recovered::Unknown,
+            Err(AgentError::Client(error)) if error.is_transient() => {}
+            Err(AgentError::Client(_) | AgentError::Unknown { .. } | AgentError::File(_)) => {
+                return Recovered::Unknown;
+            }
+        }
+        let Some(pause) = pauses.next() else { return Recovered::Unknown };
+        tokio::select! {
+            () = tokio::time::sleep(*pause) => {}
+            () = context.stop.cancelled() => return Recovered::Stopped,
+        }
+    }
+}
+
+async fn look(
+    context: &Context,
+    send: &SendRecord,
+) -> Result<Option<(Task, RemoteAgent)>, AgentError> {
+    let entry = context.entry(&send.workspace, &send.agent).await?;
+    if entry.origin() != send.origin {
+        return Ok(None);
+    }
+    let remote = context.connect(&send.workspace, &entry).await.map_err(AgentError::Client)?;
+    let task = find(&remote, send).await.map_err(AgentError::Client)?;
+    Ok(task.map(|task| (task, remote)))
+}

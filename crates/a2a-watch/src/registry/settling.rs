@@ -1,0 +1,484 @@
+//! The registry's side of `send`, `status` and `cancel`: who holds a watch, who may tell its outcome.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+use tracing::Instrument as _;
+use volcanic_a2a_client::{RemoteAgent, frame};
+use volcanic_a2a_types::{A2aErrorKind, MessageId};
+
+use super::asking::{Ask, Asked, agents, ask};
+use super::attending::{Waited, attend};
+use super::context::Context;
+use super::handle::{AskCommand, Command, SendCommand};
+use super::jobs::JobEnd;
+use super::sending::{Sent, send};
+use super::{Followed, Registry};
+use crate::delivery::{Delivery, DeliveryEnd};
+use crate::machine::{AUTH_REQUIRED, Availability, Continuation, Watch, WatchEvent};
+use crate::notice;
+use crate::order::{
+    AgentError, AgentsError, AgentsReport, SendEnd, SendError, SendOrder, SettleTicket, TaskError,
+    TaskQuery, TaskReport,
+};
+use crate::record::{WatchId, WatchRecord, WatchTarget, unknown_send_key};
+
+/// Calls that may wait for one watch to rest. More than a model asks for in one reply.
+const MAX_WAITING: usize = 16;
+
+/// A send between its answer and the end of its wait.
+pub(super) struct Waiting {
+    command: Box<SendCommand>,
+    remote: RemoteAgent,
+    hinted: bool,
+}
+
+/// What a ticket stands for.
+pub(super) enum TicketOf {
+    /// The outcome of a watched task.
+    Watch {
+        /// The watch.
+        id: WatchId,
+        /// The told state's label.
+        label: String,
+    },
+    /// The outcome of a send without a task.
+    Send(Box<OpenSend>),
+}
+
+/// A send without a task that stays open until its outcome is told.
+pub(super) struct OpenSend {
+    pub(super) message_id: MessageId,
+    /// What is delivered when nobody told it.
+    pub(super) delivery: Delivery,
+    /// Why it ends; `None` when the agent answered.
+    pub(super) end_reason: Option<String>,
+}
+
+/// What a call gets of the watch it is about.
+enum Claim {
+    /// Nothing to hold: not watched, or over.
+    Nothing,
+    /// The call holds it now.
+    Held(WatchId),
+    /// Another call holds it.
+    Taken,
+    /// It is busy for a moment.
+    Wait(WatchId),
+}
+
+impl Registry {
+    fn claim(
+        &mut self,
+        target: &WatchTarget,
+        agent: &str,
+        task_id: &volcanic_a2a_types::TaskId,
+    ) -> Claim {
+        let Some(id) = self.watch_of(target, agent, task_id) else { return Claim::Nothing };
+        let Some(followed) = self.watches.get(&id) else { return Claim::Nothing };
+        match followed.watch.availability() {
+            Availability::Free => {
+                self.hold(&id);
+                Claim::Held(id)
+            }
+            Availability::Held => Claim::Taken,
+            Availability::Busy if followed.waiting.len() >= MAX_WAITING => Claim::Taken,
+            Availability::Busy => Claim::Wait(id),
+            Availability::Over => Claim::Nothing,
+        }
+    }
+
+    fn hold(&mut self, id: &WatchId) {
+        if let Some(timer) = self.watches.get_mut(id).and_then(|followed| followed.timer.take()) {
+            self.timers.try_remove(&timer);
+        }
+        self.feed(id, WatchEvent::Hold);
+    }
+
+    fn release(&mut self, id: &WatchId, hinted: bool) {
+        let push_token = self.push_token();
+        self.feed(id, WatchEvent::Release { push_token, hinted });
+    }
+
+    fn wait_for(&mut self, id: &WatchId, command: Command) {
+        if let Some(followed) = self.watches.get_mut(id) {
+            followed.waiting.push_back(command);
+        }
+    }
+
+    pub(super) fn begin_send(&mut self, command: Box<SendCommand>) {
+        let order = &command.order;
+        let target = order.target.clone();
+        self.flush(&target);
+        let held = match &order.task_id {
+            None => None,
+            Some(task_id) => match self.claim(&order.target, &order.agent, task_id) {
+                Claim::Nothing => None,
+                Claim::Held(id) => Some(id),
+                Claim::Taken => {
+                    let task_id = task_id.clone();
+                    return answer_send(*command, Err(SendError::TaskBusy { task_id }));
+                }
+                Claim::Wait(id) => return self.wait_for(&id, Command::Send(command)),
+            },
+        };
+        let watched = held
+            .as_ref()
+            .and_then(|id| self.watches.get(id))
+            .and_then(|followed| followed.watch.record().context_id.clone());
+        let message_id = MessageId::from(self.context.deps.chance.uuid().to_string());
+        self.open_sends.insert(message_id.clone());
+        let context = Arc::clone(&self.context);
+        let span =
+            tracing::info_span!("send", agent.name = command.order.agent, message.id = %message_id);
+        self.jobs.set.spawn(
+            async move {
+                let sent = send(&context, &command.order, &message_id, watched).await;
+                JobEnd::Sent { command, message_id, held, sent }
+            }
+            .instrument(span),
+        );
+    }
+
+    pub(super) fn on_sent(
+        &mut self,
+        command: Box<SendCommand>,
+        message_id: MessageId,
+        held: Option<WatchId>,
+        sent: Sent,
+    ) {
+        match sent {
+            Sent::Task { record, new, remote, hinted } => {
+                self.open_sends.remove(&message_id);
+                if let Some(other) = held.filter(|id| *id != record.id) {
+                    // The agent made a new task instead of continuing the one it was asked to.
+                    self.release(&other, true);
+                }
+                self.follow_sent(message_id, *record, new, Waiting { command, remote, hinted });
+            }
+            Sent::Replied { context_id, reply } => {
+                self.release_held(held);
+                let text = frame::render_delivery(&command.order.agent, &reply);
+                let settle = self.open_ticket(&command.order, message_id, text, None);
+                answer_send(*command, Ok(SendEnd::Replied { context_id, reply: *reply, settle }));
+            }
+            Sent::Unknown { reason } => {
+                self.release_held(held);
+                let text = notice::unknown_send(
+                    &command.order.agent,
+                    command.order.context_id.as_ref(),
+                    &reason,
+                );
+                let settle =
+                    self.open_ticket(&command.order, message_id, text, Some(reason.clone()));
+                let agent = command.order.agent.clone();
+                answer_send(*command, Err(SendError::Unknown { agent, reason, settle }));
+            }
+            Sent::Failed(error) => {
+                self.open_sends.remove(&message_id);
+                self.release_held(held);
+                let error = self.explain(&command.order, error);
+                answer_send(*command, Err(error));
+            }
+        }
+    }
+
+    fn release_held(&mut self, held: Option<WatchId>) {
+        if let Some(id) = held {
+            self.release(&id, false);
+        }
+    }
+
+    fn follow_sent(
+        &mut self,
+        message_id: MessageId,
+        record: WatchRecord,
+        new: bool,
+        waiting: Waiting,
+    ) {
+        let id = record.id.clone();
+        if new {
+            self.views.changed(&record.workspace);
+            self.watches.insert(id.clone(), Followed::new(Watch::attended(record)));
+            self.arm_view();
+            self.start_wait(&id, waiting);
+            return;
+        }
+        let order = &waiting.command.order;
+        let continuation =
+            Continuation { message_id, hops: order.hops, source_ref: order.source_ref.clone() };
+        let followed = self
+            .watches
+            .entry(id.clone())
+            .or_insert_with(|| Followed::new(Watch::attended(record)));
+        match followed.watch.availability() {
+            Availability::Free => self.hold(&id),
+            // Held by this very send, which asked for the task, or by another call.
+            Availability::Held if followed.continuing.is_none() && order.task_id.is_some() => {}
+            Availability::Held | Availability::Busy | Availability::Over => {
+                self.feed(&id, WatchEvent::ContinuedBeside);
+                let record = self.watches.get(&id).map(|followed| followed.watch.record());
+                let context_id = record.and_then(|record| record.context_id.clone());
+                let Some(task_id) = record.map(|record| record.task_id.clone()) else { return };
+                return answer_send(
+                    *waiting.command,
+                    Ok(SendEnd::HandedOver { task_id, context_id }),
+                );
+            }
+        }
+        if let Some(followed) = self.watches.get_mut(&id) {
+            followed.continuing = Some(waiting);
+        }
+        self.feed(&id, WatchEvent::Continued(continuation));
+    }
+
+    /// The continuation of a held watch is on disk.
+    pub(super) fn begin_wait(&mut self, id: &WatchId) {
+        let waiting = self.watches.get_mut(id).and_then(|followed| followed.continuing.take());
+        match waiting {
+            Some(waiting) => self.start_wait(id, waiting),
+            None => self.release(id, false),
+        }
+    }
+
+    fn start_wait(&mut self, id: &WatchId, waiting: Waiting) {
+        let Some(followed) = self.watches.get(id) else { return };
+        let record = followed.watch.record().clone();
+        let (context, id) = (Arc::clone(&self.context), id.clone());
+        let span =
+            tracing::info_span!("wait", agent.name = record.agent, task.id = %record.task_id);
+        self.jobs.set.spawn(
+            async move {
+                let Waiting { mut command, remote, hinted } = waiting;
+                let (wait, left) = (command.wait, command.left.clone());
+                let gone = async {
+                    tokio::select! {
+                        () = left.cancelled() => {}
+                        () = command.reply.closed() => {}
+                    }
+                };
+                let waited = attend(&context, &record, &remote, hinted, wait, gone).await;
+                JobEnd::Waited { id, command, waited }
+            }
+            .instrument(span),
+        );
+    }
+
+    pub(super) fn on_waited(&mut self, id: &WatchId, command: SendCommand, waited: Waited) {
+        let Some(followed) = self.watches.get(id) else { return };
+        let record = followed.watch.record();
+        match waited {
+            Waited::Settled { label, outcome } => {
+                let settle = self.ticket(id, &label);
+                answer_send(command, Ok(SendEnd::Settled { outcome: *outcome, settle }));
+            }
+            Waited::Unsettled { hinted } => {
+                let (task_id, context_id) = (record.task_id.clone(), record.context_id.clone());
+                self.release(id, hinted);
+                answer_send(command, Ok(SendEnd::HandedOver { task_id, context_id }));
+            }
+        }
+    }
+
+    /// Makes the right to tell a held watch's outcome, or lets the watch go when the conversation knows that state.
+    fn ticket(&mut self, id: &WatchId, label: &str) -> Option<SettleTicket> {
+        let record = self.watches.get(id)?.watch.record();
+        if record.told.iter().any(|told| told == label) {
+            self.release(id, false);
+            return None;
+        }
+        let key = record.key_for(label);
+        Some(self.spawn_ticket(key, TicketOf::Watch { id: id.clone(), label: label.to_owned() }))
+    }
+
+    fn open_ticket(
+        &mut self,
+        order: &SendOrder,
+        message_id: MessageId,
+        text: String,
+        end_reason: Option<String>,
+    ) -> SettleTicket {
+        let key = unknown_send_key(&message_id);
+        let delivery = Delivery {
+            target: order.target.clone(),
+            key: key.clone(),
+            text,
+            hops: order.hops,
+            source_ref: order.source_ref.clone(),
+        };
+        self.spawn_ticket(
+            key,
+            TicketOf::Send(Box::new(OpenSend { message_id, delivery, end_reason })),
+        )
+    }
+
+    fn spawn_ticket(&mut self, key: String, of: TicketOf) -> SettleTicket {
+        let (ticket, confirmed) = SettleTicket::new(key);
+        let stop = self.context.stop.clone();
+        self.jobs.set.spawn(async move {
+            tokio::select! {
+                biased;
+                confirmed = confirmed => JobEnd::Ticket { of, confirmed: confirmed.is_ok() },
+                () = stop.cancelled() => JobEnd::Done,
+            }
+        });
+        ticket
+    }
+
+    pub(super) fn on_ticket(&mut self, of: TicketOf, confirmed: bool) {
+        match of {
+            TicketOf::Watch { id, label } if confirmed => {
+                let push_token = self.push_token();
+                self.feed(&id, WatchEvent::Confirmed { label, push_token });
+            }
+            // Whoever had it did not tell: the watch reads the task again and delivers under the same key.
+            TicketOf::Watch { id, .. } => self.release(&id, true),
+            TicketOf::Send(open) => self.spawn_close(*open, !confirmed),
+        }
+    }
+
+    /// Tells the outcome of a send without a task, if nobody has, and closes it.
+    pub(super) fn spawn_close(&mut self, open: OpenSend, tell: bool) {
+        let context = Arc::clone(&self.context);
+        self.jobs.set.spawn(async move {
+            let message_id = open.message_id.clone();
+            tokio::select! {
+                () = close(&context, &open, tell) => JobEnd::SendClosed { message_id },
+                () = context.stop.cancelled() => JobEnd::Done,
+            }
+        });
+    }
+
+    /// Names the watched task when a refusal means that the context is busy with it.
+    fn explain(&self, order: &SendOrder, error: SendError) -> SendError {
+        let (SendError::Agent(AgentError::Client(source)), Some(context_id)) =
+            (&error, &order.context_id)
+        else {
+            return error;
+        };
+        if source.rpc_kind() != Some(A2aErrorKind::UnsupportedOperation) {
+            return error;
+        }
+        let busy = self.watches.values().map(|followed| followed.watch.record()).find(|record| {
+            record.target == order.target
+                && record.agent == order.agent
+                && record.context_id.as_ref() == Some(context_id)
+        });
+        match busy {
+            Some(record) => SendError::ContextBusy {
+                agent: order.agent.clone(),
+                task_id: record.task_id.clone(),
+            },
+            None => error,
+        }
+    }
+
+    pub(super) fn begin_agents(
+        &mut self,
+        workspace: PathBuf,
+        mut reply: oneshot::Sender<Result<AgentsReport, AgentsError>>,
+    ) {
+        let context = Arc::clone(&self.context);
+        self.jobs.set.spawn(async move {
+            tokio::select! {
+                report = agents(&context, &workspace) => {
+                    // A caller that is gone needs no answer.
+                    let _ = reply.send(report);
+                }
+                () = reply.closed() => {}
+                () = context.stop.cancelled() => {}
+            }
+            JobEnd::Done
+        });
+    }
+
+    pub(super) fn begin_ask(&mut self, command: Box<AskCommand>) {
+        let TaskQuery { target, agent, task_id, .. } = &command.query;
+        let held = match self.claim(target, agent, task_id) {
+            Claim::Nothing => None,
+            Claim::Held(id) => Some(id),
+            Claim::Taken if command.ask == Ask::Status => None,
+            Claim::Taken => {
+                let task_id = task_id.clone();
+                let _ = command.reply.send(Err(TaskError::Busy { task_id }));
+                return;
+            }
+            Claim::Wait(id) => return self.wait_for(&id, Command::Ask(command)),
+        };
+        let context = Arc::clone(&self.context);
+        self.jobs.set.spawn(async move {
+            let asked = ask(&context, &command.query, command.ask).await;
+            JobEnd::Asked { command, held, asked }
+        });
+    }
+
+    pub(super) fn on_asked(
+        &mut self,
+        command: AskCommand,
+        held: Option<WatchId>,
+        asked: Result<Asked, TaskError>,
+    ) {
+        let TaskQuery { target, agent, task_id, .. } = &command.query;
+        let watched = self.watch_of(target, agent, task_id).is_some();
+        let report = match asked {
+            Ok(Asked { label, settled, outcome, refused }) => {
+                let settle = match &held {
+                    Some(id) if settled => self.ticket(id, &label),
+                    Some(id) => {
+                        self.release(id, false);
+                        None
+                    }
+                    None => None,
+                };
+                let watched = watched && (settle.is_none() || label == AUTH_REQUIRED);
+                Ok(TaskReport { outcome: *outcome, settle, settled, watched, refused })
+            }
+            Err(error) => {
+                self.release_held(held);
+                Err(match error {
+                    TaskError::Agent { source, .. } => TaskError::Agent { source, watched },
+                    TaskError::Busy { .. } | TaskError::Files { .. } | TaskError::Stopped => error,
+                })
+            }
+        };
+        // A caller that is gone drops its ticket, and the watch goes on.
+        let _ = command.reply.send(report);
+    }
+}
+
+fn answer_send(command: SendCommand, end: Result<SendEnd, SendError>) {
+    // A caller that is gone drops its ticket, and the outcome is delivered.
+    let _ = command.reply.send(end);
+}
+
+async fn close(context: &Context, open: &OpenSend, tell: bool) {
+    let store = &context.deps.store;
+    loop {
+        let told = match tell {
+            false => true,
+            true => match context.deps.delivery.deliver(&open.delivery).await {
+                Ok(DeliveryEnd::Delivered) => true,
+                // The conversation is not known now. The send stays open and is told after the next start.
+                Ok(DeliveryEnd::NotNow) => return,
+                Err(error) => {
+                    tracing::error!(error = %error, "the outcome of a send could not be delivered");
+                    false
+                }
+            },
+        };
+        if told {
+            let closed = match &open.end_reason {
+                None => store.send_known(&open.message_id, None).await.map(|_| ()),
+                Some(reason) => store.end_send(&open.message_id, reason).await,
+            };
+            match closed {
+                Ok(()) => return,
+                Err(error) => {
+                    tracing::error!(error = %error, "a send could not be closed and is tried again")
+                }
+            }
+        }
+        tokio::time::sleep(context.config.store_retry).await;
+    }
+}
