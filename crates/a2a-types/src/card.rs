@@ -106,9 +106,9 @@ wire_object! {
     /// Something an agent is good at (specification: `AgentSkill`).
     pub struct AgentSkill {
         /// Unique within the card.
-        id: String = Required("id"),
+        id: String = Always("id"),
         /// A name for people.
-        name: String = Required("name"),
+        name: String = Always("name"),
         /// A description for people and models.
         description: String = Always("description"),
         /// Keywords.
@@ -129,9 +129,9 @@ wire_object! {
     /// A signature over a card, a detached JWS (specification: `AgentCardSignature`).
     pub struct AgentCardSignature {
         /// The protected header, base64url.
-        protected: String = Required("protected"),
+        protected: String = Always("protected"),
         /// The signature, base64url.
-        signature: String = Required("signature"),
+        signature: String = Always("signature"),
         /// The unprotected header.
         header: Option<JsonObject> = Optional("header"),
     }

@@ -1,8 +1,13 @@
 //! How an agent wants its callers to authenticate.
+//!
+//! Reading forgives what is left out: a scheme that nobody here uses must not make the whole card unreadable.
 
 use std::collections::BTreeMap;
 
-use crate::wire::{wire_object, wire_oneof};
+use crate::{
+    JsonObject,
+    wire::{wire_object, wire_oneof},
+};
 
 wire_object! {
     /// Schemes that are needed together (specification: `SecurityRequirement`).
@@ -46,9 +51,9 @@ wire_object! {
         /// For people.
         description: Option<String> = Optional("description"),
         /// `header`, `cookie` or `query`.
-        location: String = Required("location"),
+        location: String = Always("location"),
         /// The name of the header, cookie or parameter.
-        name: String = Required("name"),
+        name: String = Always("name"),
     }
 }
 
@@ -58,7 +63,7 @@ wire_object! {
         /// For people.
         description: Option<String> = Optional("description"),
         /// `Bearer`, `Basic`, …
-        scheme: String = Required("scheme"),
+        scheme: String = Always("scheme"),
         /// What the token looks like, such as `JWT`.
         bearer_format: Option<String> = Optional("bearerFormat" | "bearer_format"),
     }
@@ -70,7 +75,7 @@ wire_object! {
         /// For people.
         description: Option<String> = Optional("description"),
         /// How to get a token.
-        flows: OAuthFlows = Required("flows"),
+        flows: OAuthFlows = Always("flows"),
         /// Where the authorization server describes itself (RFC 8414).
         oauth2_metadata_url: Option<String> = Optional("oauth2MetadataUrl" | "oauth2_metadata_url"),
     }
@@ -82,7 +87,7 @@ wire_object! {
         /// For people.
         description: Option<String> = Optional("description"),
         /// Where the provider describes itself.
-        open_id_connect_url: String = Required("openIdConnectUrl" | "open_id_connect_url"),
+        open_id_connect_url: String = Always("openIdConnectUrl" | "open_id_connect_url"),
     }
 }
 
@@ -116,9 +121,9 @@ wire_object! {
     /// A person allows it in a browser (specification: `AuthorizationCodeOAuthFlow`).
     pub struct AuthorizationCodeFlow {
         /// Where the person is sent.
-        authorization_url: String = Required("authorizationUrl" | "authorization_url"),
+        authorization_url: String = Always("authorizationUrl" | "authorization_url"),
         /// Where the token is had.
-        token_url: String = Required("tokenUrl" | "token_url"),
+        token_url: String = Always("tokenUrl" | "token_url"),
         /// Where it is renewed.
         refresh_url: Option<String> = Optional("refreshUrl" | "refresh_url"),
         /// What can be asked for, and what that means.
@@ -132,7 +137,7 @@ wire_object! {
     /// The client proves itself (specification: `ClientCredentialsOAuthFlow`).
     pub struct ClientCredentialsFlow {
         /// Where the token is had.
-        token_url: String = Required("tokenUrl" | "token_url"),
+        token_url: String = Always("tokenUrl" | "token_url"),
         /// Where it is renewed.
         refresh_url: Option<String> = Optional("refreshUrl" | "refresh_url"),
         /// What can be asked for, and what that means.
@@ -144,9 +149,9 @@ wire_object! {
     /// A person allows it on another device (specification: `DeviceCodeOAuthFlow`).
     pub struct DeviceCodeFlow {
         /// Where the device asks.
-        device_authorization_url: String = Required("deviceAuthorizationUrl" | "device_authorization_url"),
+        device_authorization_url: String = Always("deviceAuthorizationUrl" | "device_authorization_url"),
         /// Where the token is had.
-        token_url: String = Required("tokenUrl" | "token_url"),
+        token_url: String = Always("tokenUrl" | "token_url"),
         /// Where it is renewed.
         refresh_url: Option<String> = Optional("refreshUrl" | "refresh_url"),
         /// What can be asked for, and what that means.
@@ -177,6 +182,13 @@ wire_object! {
         refresh_url: Option<String> = Optional("refreshUrl" | "refresh_url"),
         /// What can be asked for, and what that means.
         scopes: BTreeMap<String, String> = Plain("scopes"),
+    }
+}
+
+/// No flow at all.
+impl Default for OAuthFlows {
+    fn default() -> Self {
+        Self::Unknown(JsonObject::new())
     }
 }
 

@@ -198,6 +198,9 @@ fn unknown_ways_to_authenticate_survive_in_a_card() {
 fn card_forgives_what_is_left_out() {
     let card: AgentCard = read(json!({"name": "n"})).unwrap();
     assert_eq!(card, AgentCard::new("n", "", ""));
+    let schemes = json!({"oauth2SecurityScheme": {}, "apiKeySecurityScheme": null});
+    let odd = json!({"name": "n", "skills": [{}], "signatures": [{}], "securitySchemes": {"o": schemes, "e": {}}});
+    assert_eq!(read::<AgentCard>(odd).unwrap().security_schemes.len(), 2);
     check_error::<AgentCard>(json!({"description": "d"}), "`name`: required but missing");
     check_error::<AgentCard>(
         json!({"name": "n", "supportedInterfaces": [{"url": "u"}]}),
