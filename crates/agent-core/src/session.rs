@@ -15,6 +15,7 @@ mod answer;
 mod batch;
 mod commit;
 mod config;
+mod ending;
 mod handle;
 mod log;
 mod notice;

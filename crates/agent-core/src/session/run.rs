@@ -7,9 +7,9 @@ use volcanic_base::Chance;
 use super::{
     Shared,
     activity::{RunStatus, SessionActivity, SessionEvent},
-    answer::{Answer, AnswerKind},
     batch::{self, Batch, CallResult},
     commit::Draft,
+    ending::results,
     log::{self, ConversationLog, RunPrompt, RunStep},
     notice, replay,
     reply::{self, Reply, ReplyEnd},
@@ -18,8 +18,8 @@ use super::{
 use crate::{
     content::{Block, ToolCall},
     header::with_header,
-    model::{ModelError, ModelRequest},
-    store::{EntryBody, NewEntry, NewOutbox, StoreError},
+    model::ModelRequest,
+    store::{EntryBody, NewEntry, StoreError},
     tool::ToolContext,
 };
 
@@ -269,105 +269,13 @@ impl Runner {
         self.commit_results(results, Draft::default()).await
     }
 
-    /// Records a failed request and waits for the next attempt, or gives the run up.
-    async fn failed(
-        &mut self,
-        run: &RunPrompt,
-        error: &ModelError,
-        blocks: Vec<Block>,
-        stop: &RunStop,
-    ) -> Result<(), StoreError> {
-        let before = self.log.failed_attempts();
-        tracing::warn!(turn.id = %run.key, attempt = before + 1, error = %error, "request failed");
-        let wait = match self.shared.config.retry.pause(error, before) {
-            Ok(wait) => wait,
-            Err(reason) => return self.give_up(run, blocks, reason).await,
-        };
-        let reason = error.message.clone();
-        let body =
-            EntryBody::Failed { blocks, reason: reason.clone(), aborted: false, last: false };
-        let entries = vec![NewEntry::plain(body)];
-        self.commit(Draft { entries, ..Draft::default() }).await?;
-        self.activity(SessionActivity::Retry);
-        self.shared.publish(SessionEvent::Retrying { attempt: before + 2, wait, reason });
-        tokio::select! {
-            biased;
-            () = stop.token().cancelled() => {}
-            () = tokio::time::sleep(wait) => {}
-        }
-        Ok(())
-    }
-
-    /// Ends a run that cannot be answered and says so on the screen.
-    async fn give_up(
-        &mut self,
-        run: &RunPrompt,
-        blocks: Vec<Block>,
-        reason: String,
-    ) -> Result<(), StoreError> {
-        let (kind, text) = notice::failure_text(run, &reason);
-        let outbox = self.outbox(run, kind, &text);
-        let mut entries = results(&self.log.missing_calls(), notice::INTERRUPTED);
-        let body = EntryBody::Failed { blocks, reason: reason.clone(), aborted: false, last: true };
-        entries.push(NewEntry::plain(body));
-        self.commit(Draft { entries, outbox, ..Draft::default() }).await?;
-        self.shared.publish(SessionEvent::RunFailed { reason });
-        Ok(())
-    }
-
-    /// Ends a run that the owner stopped; leaves one that the end of the process stopped.
-    async fn stopped(
-        &mut self,
-        run: &RunPrompt,
-        cause: StopCause,
-        blocks: Vec<Block>,
-    ) -> Result<RunEnd, StoreError> {
-        if cause == StopCause::Shutdown {
-            return Ok(RunEnd::Suspended);
-        }
-        let outbox = match notice::failure_text(run, notice::STOPPED) {
-            // The owner knows who stopped it, but has not seen what a delivery brought.
-            (AnswerKind::Unanswered, text) => self.outbox(run, AnswerKind::Unanswered, &text),
-            (AnswerKind::Reply | AnswerKind::Failure, _) => Vec::new(),
-        };
-        let mut entries = results(&self.log.missing_calls(), notice::ABORTED);
-        let reason = notice::STOPPED.to_owned();
-        let body = EntryBody::Failed { blocks, reason, aborted: true, last: true };
-        entries.push(NewEntry::plain(body));
-        self.commit(Draft { entries, outbox, ..Draft::default() }).await?;
-        tracing::info!(turn.id = %run.key, "run aborted");
-        self.shared.publish(SessionEvent::RunAborted { key: run.key.clone() });
-        Ok(RunEnd::Aborted { ended_run: true, waiting: self.waiting().await })
-    }
-
-    async fn waiting(&self) -> Option<usize> {
-        self.shared.deps.store.waiting(&self.shared.target).await.ok().map(|waiting| waiting.len())
-    }
-
-    fn outbox(&self, run: &RunPrompt, kind: AnswerKind, text: &str) -> Vec<NewOutbox> {
-        let id = format!("run:{}", run.key);
-        self.shared.config.answers.outbox(&Answer {
-            id: &id,
-            key: &run.key,
-            origin: run.origin,
-            source: run.source.as_ref(),
-            kind,
-            text,
-        })
-    }
-
-    fn activity(&self, activity: SessionActivity) {
+    pub(super) fn activity(&self, activity: SessionActivity) {
         self.shared.gauge.send_modify(|gauge| {
             if let Some(running) = &mut gauge.running {
                 running.activity = activity;
             }
         });
     }
-}
-
-/// The same error result for each of the calls.
-fn results(calls: &[ToolCall], text: &str) -> Vec<NewEntry> {
-    calls.iter().map(|call| CallResult::error(call, text).entry()).collect()
 }
 
 /// Gives each call an id of its own: some servers leave it out or repeat it, and results are told apart by it.
