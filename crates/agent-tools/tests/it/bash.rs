@@ -1,6 +1,7 @@
 //! `bash`, with real processes.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -93,7 +94,6 @@ async fn long_output_shows_its_end_and_keeps_the_whole() {
     let file = named_file(&text);
     assert!(file.starts_with(room.outside("output")), "{file:?}");
     assert_eq!(fs::read_to_string(&file).unwrap(), whole);
-    use std::os::unix::fs::PermissionsExt as _;
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
 }
 
@@ -134,7 +134,7 @@ async fn output_that_grows_when_shown_is_kept_too() {
     assert!(
         text.len() < 52_000 && text.contains("[Shown: the end of line 1 of 1; 30000 bytes in all.")
     );
-    assert_eq!(fs::read(named_file(&text)).unwrap(), [0xff; 30_000]);
+    assert_eq!(fs::read(named_file(&text)).unwrap(), vec![0xff; 30_000]);
 }
 
 #[tokio::test]

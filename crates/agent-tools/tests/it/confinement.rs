@@ -1,7 +1,7 @@
 //! No tool's path leads out of the workspace, and none waits for a special file.
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{FileTypeExt as _, symlink};
 use std::os::unix::net::UnixListener;
 
 use serde_json::{Value, json};
@@ -93,6 +93,5 @@ async fn special_files_are_refused_at_once() {
             assert!(is_error, "{tool} {path}: {text}");
         }
     }
-    use std::os::unix::fs::FileTypeExt as _;
     assert!(fs::metadata(room.path("fifo")).unwrap().file_type().is_fifo());
 }
