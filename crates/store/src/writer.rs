@@ -259,13 +259,8 @@ impl Shared {
             run(connection, "SAVEPOINT job")?;
             let Worked { undo, finish } = task.run(&scope);
             finishes.push(finish);
-            if connection.is_autocommit() {
-                // A full disk or a failed read makes SQLite undo the whole transaction, not the statement alone.
-                return Err(Arc::new(rusqlite::Error::SqliteFailure(
-                    rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_ABORT_ROLLBACK),
-                    None,
-                )));
-            }
+            // A full disk or a failed read makes SQLite undo the whole transaction by itself. The savepoint is gone then,
+            // and these fail, and with them the group.
             if undo {
                 run(connection, "ROLLBACK TO job")?;
             }
