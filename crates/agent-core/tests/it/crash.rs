@@ -1,69 +1,15 @@
 use std::sync::{Arc, Mutex};
 
-use async_trait::async_trait;
 use serde_json::json;
 use volcanic_agent_core::{
-    Accepted, Commit, Entry, EntryBody, MemoryStore, Message, ModelErrorKind, ModelRequest,
-    NewPrompt, Origin, OutboxId, OutboxItem, Prompt, ScriptedModel, ScriptedReply, ScriptedStep,
-    SessionEvent, SessionStore, StoreError, TargetId, ToolCall,
+    EntryBody, MemoryStore, Message, ModelErrorKind, ModelRequest, Origin, ScriptedModel,
+    ScriptedReply, ScriptedStep, SessionEvent, SessionStore as _, ToolCall,
 };
 
-use crate::kit::{Kit, accept, config, deaf, echo, lines, screen, store, target};
+use crate::kit::{HookedStore, Kit, accept, config, deaf, echo, lines, screen, store, target};
 
 const INTERRUPTED: &str =
     "This call was interrupted by a restart; its effect is unknown, check before repeating it.";
-
-/// A store that keeps what a crash after each of its commits would leave.
-#[derive(Debug)]
-struct Snapshots {
-    inner: MemoryStore,
-    taken: Arc<Mutex<Vec<MemoryStore>>>,
-}
-
-#[async_trait]
-impl SessionStore for Snapshots {
-    async fn accept(&self, prompt: NewPrompt) -> Result<Accepted, StoreError> {
-        self.inner.accept(prompt).await
-    }
-
-    async fn waiting(&self, target: &TargetId) -> Result<Vec<Prompt>, StoreError> {
-        self.inner.waiting(target).await
-    }
-
-    async fn commit(&self, commit: Commit) -> Result<Vec<Entry>, StoreError> {
-        let entries = self.inner.commit(commit).await?;
-        self.taken.lock().unwrap().push(self.inner.after_crash());
-        Ok(entries)
-    }
-
-    async fn entries(&self, target: &TargetId) -> Result<Vec<Entry>, StoreError> {
-        self.inner.entries(target).await
-    }
-
-    async fn next_outbox(&self, target: &TargetId) -> Result<Option<OutboxItem>, StoreError> {
-        self.inner.next_outbox(target).await
-    }
-
-    async fn outbox_sent(
-        &self,
-        id: OutboxId,
-        message_id: Option<String>,
-    ) -> Result<(), StoreError> {
-        self.inner.outbox_sent(id, message_id).await
-    }
-
-    async fn outbox_retry(&self, id: OutboxId) -> Result<(), StoreError> {
-        self.inner.outbox_retry(id).await
-    }
-
-    async fn outbox_failed(&self, id: OutboxId, reason: String) -> Result<(), StoreError> {
-        self.inner.outbox_failed(id, reason).await
-    }
-
-    async fn targets_with_work(&self) -> Result<Vec<TargetId>, StoreError> {
-        self.inner.targets_with_work().await
-    }
-}
 
 /// Calls two tools, then answers; the same whoever asks and whenever.
 fn answer(request: &ModelRequest) -> ScriptedReply {
@@ -110,8 +56,14 @@ fn check_calls_have_results(store: &MemoryStore) {
 
 #[tokio::test(start_paused = true)]
 async fn crash_after_any_commit_loses_no_prompt_and_answers_each_once() {
-    let (store, taken) = (store(), Arc::default());
-    let seam = Arc::new(Snapshots { inner: store.clone(), taken: Arc::clone(&taken) });
+    let (store, taken) = (store(), Arc::new(Mutex::new(Vec::new())));
+    let seam = {
+        let (inner, taken) = (store.clone(), Arc::clone(&taken));
+        Arc::new(HookedStore::new(store.clone(), move |_| {
+            taken.lock().unwrap().push(inner.after_crash());
+            Box::pin(std::future::ready(()))
+        }))
+    };
     let model = answering();
     accept(&store, "work", Origin::Owner, "work").await;
     accept(&store, "greet", Origin::Owner, "greet").await;

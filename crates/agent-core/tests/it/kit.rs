@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use tokio::sync::broadcast;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use volcanic_agent_core::{
-    Block, Entry, EntryBody, MemoryStore, Message, Model, NewPrompt, Origin, PlainAnswers,
-    PromptKey, ScriptedModel, ScriptedStep, SessionConfig, SessionDeps, SessionEvent,
-    SessionHandle, SessionStore, SourceRef, TargetId, Tool, ToolContext, ToolOutput, ToolSpec,
-    spawn,
+    Accepted, Block, Commit, Entry, EntryBody, MemoryStore, Message, Model, NewPrompt, Origin,
+    OutboxId, OutboxItem, PlainAnswers, Prompt, PromptKey, ScriptedModel, ScriptedStep,
+    SessionConfig, SessionDeps, SessionEvent, SessionHandle, SessionStore, SourceRef, StoreError,
+    TargetId, Tool, ToolContext, ToolOutput, ToolSpec, spawn,
 };
 use volcanic_base::{Chance, ManualClock};
 
@@ -301,5 +301,73 @@ impl Tool for TestTool {
 
     async fn call(&self, arguments: Value, context: ToolContext) -> ToolOutput {
         (self.call)(arguments, context).await
+    }
+}
+
+type Hook = dyn Fn(&[Entry]) -> BoxFuture<'static, ()> + Send + Sync;
+
+/// A store that waits for a hook after each of its commits, before the session hears of it.
+pub(crate) struct HookedStore {
+    inner: MemoryStore,
+    after_commit: Box<Hook>,
+}
+
+impl HookedStore {
+    pub(crate) fn new(
+        inner: MemoryStore,
+        after_commit: impl Fn(&[Entry]) -> BoxFuture<'static, ()> + Send + Sync + 'static,
+    ) -> Self {
+        Self { inner, after_commit: Box::new(after_commit) }
+    }
+}
+
+impl fmt::Debug for HookedStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("HookedStore").field(&self.inner).finish()
+    }
+}
+
+#[async_trait]
+impl SessionStore for HookedStore {
+    async fn accept(&self, prompt: NewPrompt) -> Result<Accepted, StoreError> {
+        self.inner.accept(prompt).await
+    }
+
+    async fn waiting(&self, target: &TargetId) -> Result<Vec<Prompt>, StoreError> {
+        self.inner.waiting(target).await
+    }
+
+    async fn commit(&self, commit: Commit) -> Result<Vec<Entry>, StoreError> {
+        let entries = self.inner.commit(commit).await?;
+        (self.after_commit)(&entries).await;
+        Ok(entries)
+    }
+
+    async fn entries(&self, target: &TargetId) -> Result<Vec<Entry>, StoreError> {
+        self.inner.entries(target).await
+    }
+
+    async fn next_outbox(&self, target: &TargetId) -> Result<Option<OutboxItem>, StoreError> {
+        self.inner.next_outbox(target).await
+    }
+
+    async fn outbox_sent(
+        &self,
+        id: OutboxId,
+        message_id: Option<String>,
+    ) -> Result<(), StoreError> {
+        self.inner.outbox_sent(id, message_id).await
+    }
+
+    async fn outbox_retry(&self, id: OutboxId) -> Result<(), StoreError> {
+        self.inner.outbox_retry(id).await
+    }
+
+    async fn outbox_failed(&self, id: OutboxId, reason: String) -> Result<(), StoreError> {
+        self.inner.outbox_failed(id, reason).await
+    }
+
+    async fn targets_with_work(&self) -> Result<Vec<TargetId>, StoreError> {
+        self.inner.targets_with_work().await
     }
 }

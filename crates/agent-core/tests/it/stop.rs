@@ -1,13 +1,15 @@
 use std::{sync::Arc, time::Duration};
 
 use serde_json::json;
-use tokio::time::Instant;
+use tokio::{sync::Notify, time::Instant};
 use volcanic_agent_core::{
-    AbortEnd, ModelErrorKind, Origin, ScriptedModel, ScriptedReply, SessionError, SessionEvent,
-    SessionStore as _, Tool, ToolOutput,
+    AbortEnd, EntryBody, ModelErrorKind, Origin, ScriptedModel, ScriptedReply, SessionError,
+    SessionEvent, SessionStore, Tool, ToolOutput,
 };
 
-use crate::kit::{Kit, accept, config, deaf, echo, sequential_tool, target, tool};
+use crate::kit::{
+    HookedStore, Kit, accept, config, deaf, echo, sequential_tool, store, target, tool,
+};
 
 async fn until_tool_started(kit: &mut Kit, tool: &str) {
     kit.event(|event| matches!(event, SessionEvent::ToolStarted { name, .. } if name == tool))
@@ -208,4 +210,59 @@ async fn session_ends_when_its_handles_are_gone() {
     crate::kit::within(closed).await;
     assert!(!cancel.is_cancelled(), "the host's token is not the session's to cancel");
     assert_eq!(crate::kit::lines(&store), ["user a"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn call_that_waits_its_turn_is_not_begun_after_a_stop() {
+    let never = tool("never", |_, _| async { panic!("a call that had not begun was run") });
+    let alone = sequential_tool("alone", |_, context| async move {
+        context.cancel.cancelled().await;
+        ToolOutput::text("ended in time")
+    });
+    let calls = ScriptedReply::call("alone", json!({})).and_call("never", json!({}));
+    let mut kit = Kit::start([calls], vec![alone, never]);
+    kit.say("a").await;
+    until_tool_started(&mut kit, "alone").await;
+    kit.handle.abort().await.unwrap();
+    let expected = [
+        "result alone: ended in time",
+        "error never: Operation aborted",
+        "aborted after []: stopped by the owner",
+    ];
+    assert_eq!(kit.lines()[2..], expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn stop_between_a_reply_and_its_calls_gives_each_a_result() {
+    let (store, replied) = (store(), Arc::new(Notify::new()));
+    let seam = {
+        let replied = Arc::clone(&replied);
+        HookedStore::new(store.clone(), move |entries| {
+            let is_reply = matches!(entries[0].body, EntryBody::Assistant { .. });
+            let replied = Arc::clone(&replied);
+            Box::pin(async move {
+                if is_reply {
+                    replied.notify_one();
+                    // Paused time passes once the stop has reached the session.
+                    tokio::time::sleep(Duration::from_secs(1)).await;
+                }
+            })
+        })
+    };
+    let calls = ScriptedReply::call("echo", json!({})).and_call("echo", json!({}));
+    let model = ScriptedModel::steps([calls]);
+    let seams: (Arc<dyn SessionStore>, _) = (Arc::new(seam), Arc::new(model.clone()));
+    let mut kit = Kit::with_seams(store, seams.0, model, seams.1, vec![echo()], config());
+    kit.say("a").await;
+    crate::kit::within(replied.notified()).await;
+    kit.handle.abort().await.unwrap();
+    let expected = [
+        "user a",
+        "call echo, call echo",
+        "error echo: Operation aborted",
+        "error echo: Operation aborted",
+        "aborted after []: stopped by the owner",
+    ];
+    assert_eq!(kit.lines(), expected);
+    assert!(!kit.events_so_far().iter().any(|line| line.starts_with("tool ")));
 }
