@@ -32,7 +32,8 @@ pub(super) struct CallTarget {
 /// Where the card of an agent is: at the well-known place below its base URL, unless the URL is that of the card.
 pub(super) fn card_url(base: &Url) -> Url {
     let mut url = base.clone();
-    if !base.path().ends_with(".json") {
+    let is_card = base.path().to_ascii_lowercase().ends_with(".json");
+    if !is_card {
         url.set_path(&format!("{}{AGENT_CARD_PATH}", base.path().trim_end_matches('/')));
     }
     url

@@ -72,12 +72,11 @@ impl Reader {
             if self.body.is_none() {
                 return Ok(None);
             }
-            match self.chunk().await? {
-                Some(chunk) => self.take(&chunk)?,
-                None => {
-                    self.body = None;
-                    self.decoder.finish();
-                }
+            if let Some(chunk) = self.chunk().await? {
+                self.take(&chunk)?;
+            } else {
+                self.body = None;
+                self.decoder.finish();
             }
         }
     }
