@@ -1,1 +1,45 @@
-//! The volcanic command line.
+//! The assistant in a terminal, remote agents from the command line, and the demo that needs no token and no key.
+//!
+//! Everything is reached through [`run`]. The library exists so that tests can break each leg of the tour
+//! ([`run_tour`]).
+
+mod args;
+mod assistant;
+mod chat;
+mod demo;
+mod environment;
+mod exit;
+mod home;
+mod input;
+mod links;
+mod remote;
+mod screen;
+mod serve;
+mod watches;
+
+use anyhow::Result;
+
+pub use args::{
+    AgentArgs, AgentsArgs, ChatArgs, Cli, Command, DemoArgs, SendArgs, ServeArgs, StatusArgs,
+    TaskArgs, WatchesArgs, WorkspaceArgs,
+};
+pub use demo::{TourDeps, run_tour};
+pub use environment::Environment;
+pub use exit::Exit;
+
+/// Does what the command line says.
+///
+/// # Errors
+/// With a text for the user; commands that tell failures apart by exit code return an [`Exit`] instead.
+pub async fn run(cli: Cli, environment: &Environment) -> Result<Exit> {
+    match cli.command {
+        Command::Chat(args) => chat::chat(&args, environment).await,
+        Command::Agents(args) => remote::agents(&args, environment).await,
+        Command::Send(args) => remote::send(&args, environment).await,
+        Command::Status(args) => remote::status(&args, environment).await,
+        Command::Cancel(args) => remote::cancel(&args, environment).await,
+        Command::Watches(args) => watches::watches(&args, environment).await,
+        Command::Serve(args) => serve::serve(&args).await,
+        Command::Demo(args) => demo::demo(&args, environment).await,
+    }
+}

@@ -1,2 +1,43 @@
-//! The `volcanic` command line.
-fn main() {}
+//! The `volcanic` command: see [`volcanic_cli`].
+
+use std::{io::Write as _, process::ExitCode};
+
+use clap::Parser as _;
+use volcanic_cli::{Cli, Environment, Exit, run};
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_env_filter(
+            tracing_subscriber::EnvFilter::try_from_default_env()
+                .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("error")),
+        )
+        .init();
+    // Libraries below us bring more than one TLS provider; this one is used wherever none is named. It fails only when
+    // one is installed already, which is as good.
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            return fail(&anyhow::Error::from(error).context("failed to start"), Exit::Failed);
+        }
+    };
+    let environment = match Environment::read() {
+        Ok(environment) => environment,
+        Err(error) => return fail(&error, Exit::Usage),
+    };
+    let code = match runtime.block_on(run(cli, &environment)) {
+        Ok(exit) => exit.into(),
+        Err(error) => fail(&error, Exit::Failed),
+    };
+    // A blocked read of the terminal must not hold the process.
+    runtime.shutdown_background();
+    code
+}
+
+fn fail(error: &anyhow::Error, exit: Exit) -> ExitCode {
+    // With standard error gone there is nobody to tell.
+    let _ = writeln!(std::io::stderr(), "volcanic: {error:#}");
+    exit.into()
+}

@@ -1,0 +1,78 @@
+//! `volcanic demo`: everything on this machine, without a token and without a key.
+
+mod process;
+mod tour;
+
+use std::io::{IsTerminal as _, Write as _};
+
+use anyhow::{Context as _, Result};
+use serde_json::json;
+use volcanic_base::Chance;
+
+pub use tour::{TourDeps, run_tour};
+
+use crate::{
+    args::{ChatArgs, DemoArgs, WorkspaceArgs},
+    chat::chat,
+    environment::Environment,
+    exit::Exit,
+};
+
+const WELCOME: &str = "\
+A remote agent runs beside this chat; both speak A2A over a real socket. The assistant is scripted: it needs no model.
+Try, for example:
+  agents                        who can be called
+  ask demo: echo hello          a quick task
+  ask demo: book Rome           a question comes back; answer with: reply demo TASK: Monday
+  ask demo: report volcanoes    a file comes back
+  ask demo: slow 90s tea        a long task: its result arrives by itself; /a2a shows that it is followed
+/help lists the commands, /quit leaves.";
+
+/// Runs the demo: a conversation on a terminal, else the checked tour.
+///
+/// # Errors
+/// When a process of the demo cannot be started; the tour's own failures are told and end with [`Exit::Failed`].
+pub(crate) async fn demo(args: &DemoArgs, environment: &Environment) -> Result<Exit> {
+    let folder = tempfile::Builder::new()
+        .prefix("volcanic-demo-")
+        .tempdir()
+        .context("failed to make a folder")?;
+    let binary = std::env::current_exe().context("failed to find this program")?;
+    let chance = Chance::from_os();
+    let deps = TourDeps {
+        assistant: binary.clone(),
+        remote: binary,
+        rules: None,
+        folder: folder.path(),
+        chance: &chance,
+    };
+    if args.tour || !(std::io::stdin().is_terminal() && std::io::stdout().is_terminal()) {
+        let mut screen = std::io::stdout();
+        return match run_tour(&deps, &mut screen).await {
+            Ok(()) => Ok(Exit::Done),
+            Err(error) => {
+                writeln!(screen, "\nMissing: {error:#}")?;
+                Ok(Exit::Failed)
+            }
+        };
+    }
+    converse(&deps, environment).await
+}
+
+async fn converse(deps: &TourDeps<'_>, environment: &Environment) -> Result<Exit> {
+    let (remote, url) = tour::start_remote(deps).await?;
+    let workspace = deps.folder.join("workspace");
+    let settings = workspace.join(".volcanic/a2a");
+    std::fs::create_dir_all(&settings).context("failed to make the demo's workspace")?;
+    std::fs::write(
+        settings.join("agents.json"),
+        json!([{ "name": "demo", "url": url }]).to_string(),
+    )
+    .context("failed to write agents.json")?;
+    writeln!(std::io::stdout(), "{WELCOME}\n")?;
+    let environment = Environment { home: deps.folder.join("home"), ..environment.clone() };
+    let args = ChatArgs { at: WorkspaceArgs { workspace }, model: Some("scripted".to_owned()) };
+    let exit = chat(&args, &environment).await;
+    remote.kill().await?;
+    exit
+}

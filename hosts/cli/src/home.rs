@@ -1,0 +1,142 @@
+//! Where the state of a workspace's chat is, and who holds it.
+
+use std::{
+    fmt::Write as _,
+    io,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context as _, Result, bail};
+use sha2::{Digest as _, Sha256};
+use volcanic_base::{ConfinedDir, DirLock};
+
+/// The file in the state folder that says which process holds the workspace.
+const HOLDER: &str = "holder";
+
+/// A workspace, and the state folder that belongs to it.
+#[derive(Debug)]
+pub(crate) struct Home {
+    /// The workspace, absolute and without links.
+    pub(crate) workspace: PathBuf,
+    /// `<VOLCANIC_HOME>/cli/<hash of the workspace's path>`.
+    pub(crate) state: PathBuf,
+}
+
+/// The right to be the one chat of a workspace that keeps state and follows tasks.
+#[derive(Debug)]
+pub(crate) struct Held {
+    /// Kept for as long as the process has the workspace.
+    _lock: DirLock,
+}
+
+impl Home {
+    /// Finds the state folder of a workspace; makes nothing.
+    pub(crate) fn of(workspace: &Path, volcanic_home: &Path) -> Result<Self> {
+        let workspace = workspace
+            .canonicalize()
+            .with_context(|| format!("the workspace `{}` cannot be used", workspace.display()))?;
+        let home = absolute(volcanic_home)?;
+        // The conversation must not lie where the assistant's own tools write.
+        if home.starts_with(&workspace) {
+            bail!(
+                "the workspace `{}` contains the assistant's own state `{}`: choose another workspace, or set VOLCANIC_HOME to a folder outside of it",
+                workspace.display(),
+                home.display()
+            );
+        }
+        let digest = Sha256::digest(workspace.as_os_str().as_encoded_bytes());
+        let hash = digest.iter().take(8).fold(String::new(), |mut hash, byte| {
+            // Writing to a string cannot fail.
+            let _ = write!(hash, "{byte:02x}");
+            hash
+        });
+        Ok(Self { workspace, state: home.join("cli").join(hash) })
+    }
+
+    /// The database of the conversation and its watches.
+    pub(crate) fn database(&self) -> PathBuf {
+        self.state.join("state.db")
+    }
+
+    /// Takes the workspace, or says which process has it.
+    pub(crate) fn hold(&self) -> Result<Result<Held, String>> {
+        let directory = ConfinedDir::open(&self.workspace)?;
+        let lock = directory.try_lock().context("failed to lock the workspace")?;
+        let holder = self.state.join(HOLDER);
+        match lock {
+            None => {
+                let pid = std::fs::read_to_string(holder).unwrap_or_default();
+                let pid = pid.trim();
+                Ok(Err(if pid.is_empty() {
+                    "another process".to_owned()
+                } else {
+                    format!("process {pid}")
+                }))
+            }
+            Some(lock) => {
+                create_private(&self.state)?;
+                volcanic_base::write_atomic(
+                    holder,
+                    std::process::id().to_string().as_bytes(),
+                    0o600,
+                )
+                .context("failed to write the state folder")?;
+                Ok(Ok(Held { _lock: lock }))
+            }
+        }
+    }
+}
+
+/// Makes a folder and its parents for this user alone.
+fn create_private(folder: &Path) -> Result<()> {
+    use std::os::unix::fs::DirBuilderExt as _;
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
+    made.with_context(|| format!("failed to make the state folder `{}`", folder.display()))
+}
+
+/// The path without links as far as it exists.
+fn absolute(path: &Path) -> io::Result<PathBuf> {
+    let path = std::path::absolute(path)?;
+    for ancestor in path.ancestors() {
+        if let Ok(real) = ancestor.canonicalize() {
+            return Ok(path
+                .strip_prefix(ancestor)
+                .map_or_else(|_| path.clone(), |rest| real.join(rest)));
+        }
+    }
+    Ok(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_workspace_around_the_state_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = Home::of(folder.path(), &folder.path().join("not/yet/there")).unwrap_err();
+        assert!(error.to_string().contains("contains the assistant's own state"), "{error}");
+    }
+
+    #[test]
+    fn links_do_not_hide_the_state_inside_the_workspace() {
+        let folder = tempfile::tempdir().unwrap();
+        let (workspace, link) = (folder.path().join("workspace"), folder.path().join("link"));
+        std::fs::create_dir(&workspace).unwrap();
+        std::os::unix::fs::symlink(&workspace, &link).unwrap();
+        assert!(Home::of(&workspace, &link.join("state")).is_err());
+    }
+
+    #[test]
+    fn one_workspace_has_one_holder_and_another_learns_who() {
+        let folder = tempfile::tempdir().unwrap();
+        let workspace = folder.path().join("workspace");
+        std::fs::create_dir(&workspace).unwrap();
+        let home = Home::of(&workspace, &folder.path().join("home")).unwrap();
+        let held = home.hold().unwrap().unwrap();
+        let told = home.hold().unwrap().unwrap_err();
+        assert_eq!(told, format!("process {}", std::process::id()));
+        drop(held);
+        assert!(home.hold().unwrap().is_ok());
+    }
+}

@@ -1,0 +1,107 @@
+//! `volcanic serve`: a remote agent that follows rules.
+
+use std::{fs, io::Write as _, path::Path, sync::Arc, time::Duration};
+
+use anyhow::{Context as _, Result, bail};
+use tokio::{
+    net::TcpListener,
+    signal::unix::{SignalKind, signal},
+};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use volcanic_a2a_server::{
+    FileTasks, OpenAccess, PushConfig, ServerConfig, ServerDeps, router,
+    scripted::{Journal, ScriptRules, ScriptedAgent},
+    serve as serve_listener,
+};
+use volcanic_base::{Chance, ConfinedDir, SystemClock};
+use volcanic_net::{NetClient, NetConfig};
+
+use crate::{args::ServeArgs, exit::Exit};
+
+/// Where the tasks are, in the workspace.
+const TASKS: &str = ".volcanic/a2a/tasks";
+
+/// Task files over this are not read.
+const MAX_TASK_BYTES: u64 = 64 << 20;
+
+/// How long turns may go on after a signal.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// Serves until a signal comes.
+///
+/// # Errors
+/// When the rules, the address or the workspace cannot be used.
+pub(crate) async fn serve(args: &ServeArgs) -> Result<Exit> {
+    if !args.listen.ip().is_loopback() {
+        bail!(
+            "--listen {} is not a loopback address: this agent answers everybody, so only this machine may reach it",
+            args.listen
+        );
+    }
+    let rules = match args.scripted.as_ref().and_then(Option::as_ref) {
+        Some(path) => read_rules(path)?,
+        None => ScriptRules::built_in(),
+    };
+    let journal = match &args.journal {
+        Some(path) => Journal::to_file(path)
+            .with_context(|| format!("the journal `{}` cannot be opened", path.display()))?,
+        None => Journal::in_memory(),
+    };
+    let workspace = ConfinedDir::open(&args.at.workspace)?;
+    let tracker = TaskTracker::new();
+    let stop = CancellationToken::new();
+    let clock = Arc::new(SystemClock);
+    let deps = ServerDeps {
+        executor: Arc::new(ScriptedAgent::new(rules, Arc::new(journal), clock.clone())),
+        auth: Arc::new(OpenAccess::loopback()),
+        store: Arc::new(FileTasks::new(workspace, TASKS, MAX_TASK_BYTES)),
+        card: Arc::new(ScriptedAgent::card()),
+        clock,
+        chance: Arc::new(Chance::from_os()),
+        // Everything here is on this machine, webhooks as well.
+        push: Some(Arc::new(NetClient::new(NetConfig::default())?)),
+    };
+    let config = ServerConfig {
+        push: PushConfig { allow_http: true, ..PushConfig::default() },
+        ..ServerConfig::default()
+    };
+    let listener = TcpListener::bind(args.listen)
+        .await
+        .with_context(|| format!("failed to listen on {}", args.listen))?;
+    let address = listener.local_addr().context("failed to read the address")?;
+    let routes = router(config, deps, &tracker, stop.clone());
+
+    let mut out = std::io::stdout();
+    writeln!(
+        out,
+        "listening on http://{address} (card: http://{address}/.well-known/agent-card.json)"
+    )?;
+    out.flush()?;
+
+    let mut interrupt = signal(SignalKind::interrupt()).context("failed to listen to signals")?;
+    let mut terminate = signal(SignalKind::terminate()).context("failed to listen to signals")?;
+    let serving = serve_listener(listener, routes, stop.clone());
+    tokio::pin!(serving);
+    tokio::select! {
+        biased;
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+        _ = &mut serving => {}
+    }
+    stop.cancel();
+    tracker.close();
+    // What does not end in time is told as failed at the next start.
+    let _ = tokio::time::timeout(GRACE, async {
+        serving.await;
+        tracker.wait().await;
+    })
+    .await;
+    Ok(Exit::Done)
+}
+
+fn read_rules(path: &Path) -> Result<ScriptRules> {
+    let text = fs::read_to_string(path)
+        .with_context(|| format!("the rules `{}` cannot be read", path.display()))?;
+    ScriptRules::parse(&text)
+        .with_context(|| format!("the rules `{}` cannot be used", path.display()))
+}

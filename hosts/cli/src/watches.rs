@@ -1,0 +1,71 @@
+//! `volcanic watches`: what the assistant of a workspace follows, read without touching it.
+
+use std::io::Write as _;
+
+use anyhow::Result;
+use serde_json::json;
+use volcanic_a2a_client::frame::sanitize_remote_line;
+use volcanic_a2a_watch::WatchRecord;
+use volcanic_base::{Clock as _, SystemClock};
+use volcanic_store::Store;
+
+use crate::{args::WatchesArgs, environment::Environment, exit::Exit, home::Home};
+
+/// The longest text of a remote that is shown on a line.
+const LINE: usize = 200;
+
+/// Shows the watches.
+///
+/// # Errors
+/// When the state cannot be read.
+pub(crate) async fn watches(args: &WatchesArgs, environment: &Environment) -> Result<Exit> {
+    let home = Home::of(&args.at.workspace, &environment.home)?;
+    let watches = if home.database().exists() {
+        Store::open_read_only(&home.database())?.watches().await?
+    } else {
+        Vec::new()
+    };
+    let mut out = std::io::stdout();
+    if args.json {
+        let watches: Vec<_> = watches.iter().map(as_json).collect();
+        writeln!(out, "{}", json!({ "watches": watches }))?;
+    } else if watches.is_empty() {
+        writeln!(out, "No watches.")?;
+    } else {
+        let now = SystemClock.now();
+        for watch in &watches {
+            let line = |text: &str| sanitize_remote_line(text, LINE);
+            let age = now.duration_since(watch.started_at).as_secs().max(0);
+            let next = watch.next_check_at.map_or_else(String::new, |at| {
+                format!(", next check in {} s", at.duration_since(now).as_secs().max(0))
+            });
+            let seen = watch
+                .last_seen
+                .as_deref()
+                .map_or_else(String::new, |seen| format!(", last: {}", line(seen)));
+            writeln!(
+                out,
+                "{}: task {} ({}, {}, {age} s old{next}{seen})",
+                watch.agent,
+                line(watch.task_id.as_str()),
+                watch.source.as_str(),
+                watch.state.as_str(),
+            )?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn as_json(watch: &WatchRecord) -> serde_json::Value {
+    json!({
+        "target": watch.target.as_str(),
+        "agent": watch.agent,
+        "taskId": watch.task_id,
+        "contextId": watch.context_id,
+        "source": watch.source.as_str(),
+        "state": watch.state.as_str(),
+        "startedAt": watch.started_at,
+        "nextCheckAt": watch.next_check_at,
+        "lastSeen": watch.last_seen,
+    })
+}
