@@ -3,6 +3,7 @@
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::Router;
+use hyper::service::{Service as _, service_fn};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
     server::conn::auto,
@@ -109,14 +110,18 @@ async fn connection(
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, %peer, "failed to set nodelay");
     }
-    // The builder tells HTTP/1 from HTTP/2 by the first bytes, and has no limit on how long those may take.
-    if tokio::time::timeout(config.header_timeout, stream.readable()).await.is_err() {
-        return;
-    }
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(config.header_timeout);
     builder.http2().timer(TokioTimer::new()).max_concurrent_streams(config.max_streams);
-    let service = TowerToHyperService::new(router);
+    let began = CancellationToken::new();
+    let routes = TowerToHyperService::new(router);
+    let service = {
+        let began = began.clone();
+        service_fn(move |request| {
+            began.cancel();
+            routes.call(request)
+        })
+    };
     let serving = builder.serve_connection(TokioIo::new(stream), service);
     tokio::pin!(serving);
     let ended = tokio::select! {
@@ -126,9 +131,18 @@ async fn connection(
             serving.as_mut().graceful_shutdown();
             serving.await
         }
+        () = silence(&began, config.header_timeout) => return,
     };
     if let Err(error) = ended {
         tracing::debug!(%error, %peer, "connection ended");
+    }
+}
+
+/// Completes if no request has begun by then. The builder tells HTTP/1 from HTTP/2 by the first bytes, and has no limit
+/// of its own on how long those may take.
+async fn silence(began: &CancellationToken, limit: Duration) {
+    if tokio::time::timeout(limit, began.cancelled()).await.is_ok() {
+        std::future::pending::<()>().await;
     }
 }
 

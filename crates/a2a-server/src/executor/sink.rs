@@ -78,13 +78,22 @@ impl TaskSink {
         Ok(())
     }
 
-    /// Says that work goes on.
+    /// Says that work goes on, unless that was the last thing said.
     ///
     /// # Errors
     ///
     /// [`SinkError::Closed`] if the turn is over, [`SinkError::Store`] if the change could not be kept.
     pub async fn working(&self) -> Result<(), SinkError> {
-        self.status(TaskState::Working, None).await
+        let mut state = self.lock().await?;
+        let said = state.record.as_ref().is_some_and(|record| {
+            let status = &record.task.status;
+            status.state == TaskState::Working && status.message.is_none()
+        });
+        if !said {
+            let status = self.inner.tasks.status(TaskState::Working, None);
+            self.set(&mut state, status).await?;
+        }
+        Ok(())
     }
 
     /// Says that work goes on, and how.

@@ -1,0 +1,194 @@
+//! Pushes, both ways.
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use volcanic_a2a_server::{FileTasks, PushConfig, PushReceiver, ServerConfig, push_router, serve};
+use volcanic_base::ConfinedDir;
+
+use crate::{
+    remote::{Remote, Setup, answer_to, header, message, response_of, state_of},
+    webhook::Webhook,
+};
+
+/// Pauses are scaled down: what is under test is their order and their end.
+fn pushing() -> Setup {
+    let push = PushConfig {
+        allow_http: true,
+        pauses: vec![Duration::from_millis(5); 3],
+        ..PushConfig::default()
+    };
+    let config = ServerConfig { push, ..ServerConfig::default() };
+    Setup { config, pushes: true, ..Setup::default() }
+}
+
+fn with_hook(text: &str, config: Value) -> Value {
+    let mut params = message(text);
+    params["configuration"]["taskPushNotificationConfig"] = config;
+    params
+}
+
+#[tokio::test]
+async fn webhook_gets_the_whole_task_at_every_change_of_status_in_order() {
+    let mut hook = Webhook::answering(&[]).await;
+    let remote = pushing().start().await;
+    let config = json!({"url": hook.url, "token": "t0ken", "authentication": {"scheme": "Bearer", "credentials": "cr3d"}});
+    let asked = remote.call("SendMessage", with_hook("book a table", config)).await["task"].take();
+    let push = hook.next().await;
+    assert_eq!(header(&push.headers, "x-a2a-notification-token"), "t0ken");
+    assert_eq!(header(&push.headers, "authorization"), "Bearer cr3d");
+    assert_eq!(header(&push.headers, "content-type"), "application/a2a+json");
+    assert_eq!(push.body["task"], asked);
+    remote.call("SendMessage", answer_to(&asked, "Friday")).await;
+    assert_eq!(hook.states(1).await, ["WORKING 200"]);
+    let last = hook.next().await;
+    assert_eq!(state_of(&last.body["task"]), "COMPLETED");
+    assert_eq!(response_of(&last.body["task"]), "Booked a table for Friday.");
+    assert!(hook.is_quiet());
+}
+
+#[tokio::test]
+async fn failing_webhook_is_tried_again_before_the_next_push() {
+    let mut hook = Webhook::answering(&[500, 503]).await;
+    let remote = pushing().start().await;
+    remote.call("SendMessage", with_hook("echo x", json!({"url": hook.url}))).await;
+    assert_eq!(
+        hook.states(4).await,
+        ["WORKING 500", "WORKING 503", "WORKING 200", "COMPLETED 200"]
+    );
+}
+
+#[tokio::test]
+async fn push_that_is_refused_or_fails_too_often_is_given_up() {
+    let mut hook = Webhook::answering(&[404, 500, 500, 500, 500]).await;
+    let remote = pushing().start().await;
+    let asked = remote.call("SendMessage", with_hook("echo x", json!({"url": hook.url}))).await;
+    let mut states = vec!["WORKING 404".to_owned()];
+    states.extend(vec!["COMPLETED 500".to_owned(); 4]);
+    assert_eq!(hook.states(5).await, states);
+    let id = &asked["task"]["id"];
+    assert_eq!(state_of(&remote.call("GetTask", json!({"id": id})).await), "COMPLETED");
+}
+
+#[tokio::test]
+async fn configurations_are_kept_read_and_removed() {
+    let mut hook = Webhook::answering(&[]).await;
+    let remote = pushing().start().await;
+    let asked = remote.send("book a table").await;
+    let task = &asked["id"];
+    let own = json!({"taskId": task, "id": "own", "url": hook.url, "token": "t"});
+    assert_eq!(remote.call("CreateTaskPushNotificationConfig", own.clone()).await, own);
+    let named = remote
+        .call("CreateTaskPushNotificationConfig", json!({"taskId": task, "url": hook.url}))
+        .await;
+    assert!(named["id"].as_str().is_some_and(|id| !id.is_empty()));
+    let listed = remote.call("ListTaskPushNotificationConfigs", json!({"taskId": task})).await;
+    assert_eq!(listed["configs"], json!([own, named]));
+    let one = json!({"taskId": task, "id": "own"});
+    assert_eq!(remote.call("GetTaskPushNotificationConfig", one.clone()).await, own);
+    for _ in 0..2 {
+        let deleted = remote.call("DeleteTaskPushNotificationConfig", one.clone()).await;
+        assert_eq!(deleted, Value::Null);
+    }
+    assert_eq!(remote.code("GetTaskPushNotificationConfig", one).await, -32001);
+    let missing = json!({"taskId": "nobody", "id": "own", "url": hook.url});
+    for method in ["Create", "Get", "Delete"] {
+        let method = format!("{method}TaskPushNotificationConfig");
+        assert_eq!(remote.code(&method, missing.clone()).await, -32001, "{method}");
+    }
+    remote.call("CancelTask", json!({"id": task})).await;
+    assert_eq!(hook.states(1).await, ["CANCELED 200"], "only the one that stayed is called");
+}
+
+#[tokio::test]
+async fn webhooks_that_must_not_be_called_are_refused() {
+    let remote = pushing().start().await;
+    for url in ["ftp://x.example", "not a url", "http://user:secret@x.example/", ""] {
+        let params = with_hook("echo x", json!({"url": url}));
+        let answer = remote.answer("SendMessage", &params).await;
+        assert_eq!(answer["error"]["code"], -32602, "{url}");
+        assert!(!answer.to_string().contains("secret"), "{answer}");
+    }
+    let newline = json!({"url": "http://x.example", "token": "a\r\nb"});
+    assert_eq!(remote.code("SendMessage", with_hook("echo x", newline)).await, -32602);
+    assert_eq!(remote.call("ListTasks", json!({})).await["totalSize"], 0);
+
+    let strict = Setup { pushes: true, ..Setup::default() }.start().await;
+    let plain = with_hook("echo x", json!({"url": "http://x.example"}));
+    assert_eq!(strict.code("SendMessage", plain.clone()).await, -32602);
+    let without = Setup::default().start().await;
+    assert_eq!(without.code("SendMessage", plain).await, -32003);
+    let config = json!({"taskId": "x", "id": "y", "url": "https://x.example"});
+    for method in ["CreateTaskPushNotificationConfig", "ListTaskPushNotificationConfigs"] {
+        assert_eq!(without.code(method, config.clone()).await, -32003, "{method}");
+    }
+}
+
+#[tokio::test]
+async fn pushes_that_a_stop_cut_off_are_sent_after_the_restart() {
+    let workspace = TempDir::new().unwrap();
+    let start = async |setup: Setup| -> Remote {
+        let root = ConfinedDir::open(workspace.path()).unwrap();
+        Setup { store: Arc::new(FileTasks::new(root, "tasks", 1 << 24)), ..setup }.start().await
+    };
+    let mut hook = Webhook::answering(&[500]).await;
+    let mut slow = pushing();
+    slow.config.push.pauses = vec![Duration::from_mins(10)];
+    let remote = start(slow).await;
+    remote.call("SendMessage", with_hook("echo x", json!({"url": hook.url}))).await;
+    let cut_off = with_hook("slow 60s x", json!({"url": hook.url, "id": "slow"}));
+    let mut at_once = cut_off.clone();
+    at_once["configuration"]["returnImmediately"] = true.into();
+    assert_eq!(hook.states(1).await, ["WORKING 500"]);
+    remote.call("SendMessage", at_once).await;
+    assert_eq!(hook.states(1).await, ["WORKING 200"], "the slow task's own hook works");
+    remote.stop().await;
+    assert!(hook.is_quiet());
+
+    let _remote = start(pushing()).await;
+    let mut states = hook.states(3).await;
+    states.sort();
+    assert_eq!(states, ["COMPLETED 200", "FAILED 200", "WORKING 200"]);
+}
+
+#[derive(Debug)]
+struct OneWatch;
+
+#[async_trait]
+impl PushReceiver for OneWatch {
+    async fn on_push(&self, watch_id: &str, token: &str, body: &[u8]) -> bool {
+        watch_id == "w1" && token == "right" && body.len() <= 64 << 10
+    }
+}
+
+#[tokio::test]
+async fn inbound_push_is_taken_with_the_right_token_alone() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let base = format!("http://{}", listener.local_addr().unwrap());
+    let cancel = CancellationToken::new();
+    let mut serving = tokio::task::JoinSet::new();
+    serving.spawn(serve(listener, push_router(Arc::new(OneWatch)), cancel.clone()));
+    let mut remote = Setup::default().start().await;
+    remote.base = base;
+    for (path, name, value, status) in [
+        ("/a2a/push/w1", "x-a2a-notification-token", "right", 202),
+        ("/a2a/push/w1", "a2a-notification-token", "right", 202),
+        ("/a2a/push/w1", "authorization", "Bearer right", 202),
+        ("/a2a/push/w1", "x-a2a-notification-token", "wrong", 404),
+        ("/a2a/push/w1", "authorization", "Basic right", 404),
+        ("/a2a/push/w1", "x-other", "right", 404),
+        ("/a2a/push/w2", "x-a2a-notification-token", "right", 404),
+        ("/a2a/push/", "x-a2a-notification-token", "right", 404),
+    ] {
+        let response = remote.post(path, "{}", &[(name, value)]).await;
+        assert_eq!(response.status().as_u16(), status, "{path} {name}: {value}");
+    }
+    let token = [("x-a2a-notification-token", "right")];
+    let large = remote.post("/a2a/push/w1", vec![0; (64 << 10) + 1], &token).await;
+    assert_eq!(large.status().as_u16(), 413);
+    cancel.cancel();
+}

@@ -1,0 +1,160 @@
+//! Streams: their grammar, their ends, and that nobody depends on them.
+
+use std::{sync::Arc, time::Duration};
+
+use futures::FutureExt as _;
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+use volcanic_a2a_server::{
+    ServerConfig,
+    scripted::{Journal, ScriptRules, ScriptedAgent},
+};
+use volcanic_a2a_types::{Artifact, Part};
+use volcanic_base::SystemClock;
+
+use crate::remote::{Setup, answer_to, does, message, said, short, state_of, within};
+
+fn ruled(rules: &str) -> Setup {
+    let rules = ScriptRules::parse(rules).unwrap();
+    let journal = Arc::new(Journal::in_memory());
+    Setup::running(Arc::new(ScriptedAgent::new(rules, journal, Arc::new(SystemClock))))
+}
+
+#[tokio::test]
+async fn stream_shows_the_task_then_all_that_happens_and_ends_with_it() {
+    let remote = ruled("[[rule]]\nwhen = '^.*$'\nsay = 'abcdefg'\nchunks = 3").start().await;
+    let mut events = remote.stream("SendStreamingMessage", message("x")).await;
+    assert_eq!(
+        events.rest().await,
+        [
+            "task SUBMITTED",
+            "status WORKING",
+            "artifact response abc",
+            "artifact response +def",
+            "artifact response +g.",
+            "status COMPLETED",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn direct_answer_is_one_message_and_no_task() {
+    let remote = ruled("[[rule]]\nwhen = '^(.*)$'\nreply = 'just $1'").start().await;
+    let mut events = remote.stream("SendStreamingMessage", message("words")).await;
+    assert_eq!(events.rest().await, ["message just words"]);
+    let answer = remote.call("SendMessage", message("again")).await;
+    assert_eq!(short(&answer), "message just again");
+    assert!(answer["message"]["contextId"].is_string());
+    assert_eq!(answer["message"].get("taskId"), None);
+    assert_eq!(remote.call("ListTasks", json!({})).await["totalSize"], 0);
+}
+
+#[tokio::test]
+async fn message_stream_ends_at_a_question_and_a_subscription_at_the_end() {
+    let remote = Setup::default().start().await;
+    let mut events = remote.stream("SendStreamingMessage", message("book a table")).await;
+    let task = events.next().await.unwrap()["task"].take();
+    assert_eq!(events.rest().await, ["status INPUT_REQUIRED"]);
+
+    let mut subscription = remote.stream("SubscribeToTask", json!({"id": task["id"]})).await;
+    assert_eq!(short(&subscription.next().await.unwrap()), "task INPUT_REQUIRED");
+
+    let mut events = remote.stream("SendStreamingMessage", answer_to(&task, "Friday")).await;
+    let expected = ["artifact response Booked a table for Friday..", "status COMPLETED"];
+    assert_eq!(short(&events.next().await.unwrap()), "task WORKING");
+    assert_eq!(events.rest().await, expected);
+    assert_eq!(subscription.rest().await, ["status WORKING", expected[0], expected[1]]);
+}
+
+#[tokio::test]
+async fn ended_task_cannot_be_subscribed_to() {
+    let remote = Setup::default().start().await;
+    let task = remote.send("echo x").await;
+    assert_eq!(remote.code("SubscribeToTask", json!({"id": task["id"]})).await, -32004);
+}
+
+#[tokio::test]
+async fn stream_stays_open_while_an_authorization_is_awaited() {
+    let granted = Arc::new(Notify::new());
+    let wait = Arc::clone(&granted);
+    let remote = Setup::running(does(move |_, sink, _| {
+        let granted = Arc::clone(&wait);
+        async move {
+            sink.auth_required("Sign in first.").await.unwrap();
+            granted.notified().await;
+            sink.artifact(Artifact::new("response", vec![Part::text("done")])).await.unwrap();
+            sink.complete().await.unwrap();
+        }
+        .boxed()
+    }))
+    .start()
+    .await;
+    let mut events = remote.stream("SendStreamingMessage", message("x")).await;
+    assert_eq!(short(&events.next().await.unwrap()), "task AUTH_REQUIRED");
+    granted.notify_one();
+    assert_eq!(events.rest().await, ["artifact response done.", "status COMPLETED"]);
+
+    let task = remote.send("again").await;
+    assert_eq!((state_of(&task), said(&task)), ("AUTH_REQUIRED", "Sign in first."));
+    granted.notify_one();
+    remote.wait_for(task["id"].as_str().unwrap(), "COMPLETED").await;
+}
+
+#[tokio::test]
+async fn client_that_goes_away_cancels_nothing() {
+    let go_on = Arc::new(Notify::new());
+    let wait = Arc::clone(&go_on);
+    let remote = Setup::running(does(move |_, sink, _| {
+        let go_on = Arc::clone(&wait);
+        async move {
+            sink.working().await.unwrap();
+            go_on.notified().await;
+            sink.complete().await.unwrap();
+        }
+        .boxed()
+    }))
+    .start()
+    .await;
+    let mut events = remote.stream("SendStreamingMessage", message("x")).await;
+    let first = events.next().await.unwrap()["task"].take();
+    drop(events);
+    let blocking = tokio::time::timeout(Duration::from_millis(200), remote.send("y")).await;
+    assert!(blocking.is_err(), "the task should still have been working");
+    let listed = remote.call("ListTasks", json!({"status": "TASK_STATE_WORKING"})).await;
+    let ids: Vec<Value> =
+        listed["tasks"].as_array().unwrap().iter().map(|task| task["id"].clone()).collect();
+    assert_eq!(ids.len(), 2);
+    assert!(ids.contains(&first["id"]));
+    go_on.notify_one();
+    go_on.notify_one();
+    for id in ids {
+        go_on.notify_waiters();
+        within(async {
+            while state_of(&remote.call("GetTask", json!({"id": id})).await) != "COMPLETED" {
+                go_on.notify_waiters();
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn quiet_stream_shows_signs_of_life_and_ends_when_the_server_stops() {
+    let config = ServerConfig { keep_alive: Duration::from_millis(20), ..ServerConfig::default() };
+    let remote = Setup { config, ..Setup::default() }.start().await;
+    let body = json!({"jsonrpc": "2.0", "id": "q", "method": "SendStreamingMessage", "params": message("slow 60s x")});
+    let response =
+        remote.post("/a2a", body.to_string(), &[("content-type", "application/json")]).await;
+    assert_eq!(response.headers()["cache-control"], "no-store");
+    assert_eq!(response.headers()["x-accel-buffering"], "no");
+    let mut body = response.into_body();
+    let mut seen = String::new();
+    while !seen.contains(": keep-alive\n\n") {
+        seen += std::str::from_utf8(&within(body.next_chunk()).await.unwrap().unwrap()).unwrap();
+    }
+    remote.stop().await;
+    while let Some(chunk) = within(body.next_chunk()).await {
+        chunk.expect("the stream should end in order");
+    }
+}
