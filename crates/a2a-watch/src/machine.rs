@@ -4,12 +4,14 @@
 //! of a watch is under way at a time; its end is the next event.
 
 mod check;
+mod event;
 
 use std::time::Duration;
 
 use jiff::Timestamp;
-use volcanic_a2a_types::{ContextId, MessageId};
 use volcanic_base::Secret;
+
+pub(crate) use event::{Continuation, ReadResult, WatchEffect, WatchEvent};
 
 use crate::config::WatchConfig;
 use crate::record::{WatchRecord, WatchSource, WatchState};
@@ -18,127 +20,6 @@ use crate::record::{WatchRecord, WatchSource, WatchState};
 pub(crate) const AUTH_REQUIRED: &str = "auth-required";
 /// The label of the notice about an agent whose entry points elsewhere now.
 pub(crate) const ORIGIN_MOVED: &str = "origin-moved";
-
-/// What the registry tells a watch.
-#[derive(Debug)]
-pub(crate) enum WatchEvent {
-    /// The timer rang.
-    Due,
-    /// A push with the right token arrived.
-    Pushed,
-    /// The read ended.
-    Read(ReadResult),
-    /// The write ended.
-    Written,
-    /// The write failed.
-    WriteFailed,
-    /// The push config was accepted by the remote.
-    Registered,
-    /// The remote takes no push config.
-    NotRegistered,
-    /// The text is in the conversation.
-    Delivered,
-    /// The conversation is not known now.
-    NotNow,
-    /// The delivery failed for a reason that passes.
-    DeliverFailed,
-    /// The conversation is known again.
-    Flush,
-    /// A caller takes the watch for itself: nothing is read or delivered until it lets go.
-    Hold,
-    /// The caller lets go without the outcome.
-    Release {
-        /// What a push is to carry, when somebody listens for pushes.
-        push_token: Option<Secret>,
-        /// Whether the caller saw a hint that the task settled.
-        hinted: bool,
-    },
-    /// The outcome that the caller got is on disk.
-    Confirmed {
-        /// What was told, as in the delivery key.
-        label: String,
-        /// What a push is to carry, should the watch go on.
-        push_token: Option<Secret>,
-    },
-    /// The caller that holds the watch sent another message to the task.
-    Continued(Continuation),
-    /// Somebody who does not hold the watch sent another message to the task.
-    ContinuedBeside,
-}
-
-/// Another message to a watched task.
-#[derive(Debug, Clone)]
-pub(crate) struct Continuation {
-    /// The message.
-    pub(crate) message_id: MessageId,
-    /// Hops of the run that sent it.
-    pub(crate) hops: u32,
-    /// The host's handle of the message that started that run.
-    pub(crate) source_ref: Option<String>,
-}
-
-/// How a read of the remote task ended.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum ReadResult {
-    /// Nothing to tell.
-    Unsettled {
-        /// The state's label.
-        label: String,
-        /// The task's context.
-        context_id: Option<ContextId>,
-    },
-    /// Something to tell; the files are saved.
-    Settled {
-        /// The state's label.
-        label: String,
-        /// The framed text.
-        text: String,
-        /// The task's context.
-        context_id: Option<ContextId>,
-    },
-    /// No answer that counts.
-    Failed {
-        /// The readable reason.
-        reason: String,
-        /// How long the remote asks to wait.
-        retry_after: Option<Duration>,
-    },
-    /// The remote says that it does not know the task.
-    NotFound,
-    /// The task is larger than we take; the text says so.
-    TooLarge {
-        /// The framed notice.
-        text: String,
-    },
-    /// The workspace's file has no such agent.
-    AgentMissing,
-    /// The workspace's file cannot be read as such.
-    AgentsFileBad {
-        /// The readable reason.
-        reason: String,
-    },
-    /// The agent's entry points to another origin now.
-    OriginMoved,
-}
-
-/// What the registry does for a watch.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum WatchEffect {
-    /// Set the watch's timer, in place of an earlier one.
-    Wait(Duration),
-    /// Read the task.
-    Read,
-    /// Write the record under its epoch.
-    Write,
-    /// Give the remote a push config.
-    Register,
-    /// Hand the text to the conversation.
-    Deliver,
-    /// The holder's continuation is on disk: wait for the task.
-    Attend,
-    /// The watch is over and its tombstone on disk.
-    End,
-}
 
 /// What follows a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -213,13 +94,13 @@ impl Watch {
     ) -> (Self, Option<WatchEffect>) {
         let mut watch = Self::with(record, Phase::Attended);
         let effect = match watch.record.state {
-            WatchState::Attended => watch.let_go(push_token, Some(first_check)),
+            WatchState::Attended => Some(watch.let_go(push_token, Some(first_check))),
             WatchState::Watching => {
                 if watch.record.source == WatchSource::Push && push_token.is_none() {
                     watch.record.source = WatchSource::Poll;
-                    watch.write(After::Check(first_check))
+                    Some(watch.write(After::Check(first_check)))
                 } else {
-                    watch.rest(now, first_check)
+                    Some(watch.rest(now, first_check))
                 }
             }
             WatchState::Claimed => {
@@ -308,23 +189,24 @@ impl Watch {
             WatchEvent::Due => self.on_due(now),
             WatchEvent::Pushed => self.on_pushed(now, config),
             WatchEvent::Read(result) if self.phase == Phase::Reading => {
-                self.on_read(result, now, config)
+                Some(self.on_read(result, now, config))
             }
             WatchEvent::Written => self.on_written(now, config),
             WatchEvent::WriteFailed => self.on_write_failed(now, config),
             WatchEvent::Registered if self.phase == Phase::Registering => {
                 self.record.source = WatchSource::Push;
                 // What changed before the remote knew of us was not pushed.
-                self.write(After::Check(Duration::ZERO))
+                Some(self.write(After::Check(Duration::ZERO)))
             }
             WatchEvent::NotRegistered if self.phase == Phase::Registering => {
                 self.record.source = WatchSource::Poll;
                 self.record.push_token = None;
+                self.step = 0;
                 let pause = self.poll_pause(config);
-                self.write(After::Check(pause))
+                Some(self.write(After::Check(pause)))
             }
             WatchEvent::Delivered if self.phase == Phase::Delivering => {
-                self.on_delivered(now, config)
+                Some(self.on_delivered(now, config))
             }
             WatchEvent::NotNow if self.phase == Phase::Delivering => {
                 self.phase = Phase::Kept;
@@ -344,15 +226,15 @@ impl Watch {
                 None
             }
             WatchEvent::Release { push_token, hinted } if self.phase == Phase::Attended => {
-                self.on_release(push_token, hinted, now, config)
+                Some(self.on_release(push_token, hinted, now, config))
             }
             WatchEvent::Confirmed { label, push_token } if self.phase == Phase::Attended => {
-                self.on_confirmed(label, push_token, now, config)
+                Some(self.on_confirmed(label, push_token, now, config))
             }
             WatchEvent::Continued(continuation) if self.phase == Phase::Attended => {
                 self.begin_round(now, Some(continuation));
                 self.record.state = WatchState::Attended;
-                self.write(After::Attend)
+                Some(self.write(After::Attend))
             }
             WatchEvent::ContinuedBeside => {
                 self.continued = true;
@@ -383,9 +265,9 @@ impl Watch {
                 if std::mem::take(&mut self.pushed) {
                     self.last_push_read = Some(now);
                 }
-                self.read(now)
+                Some(self.read(now))
             }
-            Phase::Stuck(after) => self.write(after),
+            Phase::Stuck(after) => Some(self.write(after)),
             Phase::Undelivered => {
                 self.phase = Phase::Delivering;
                 Some(WatchEffect::Deliver)
@@ -406,10 +288,10 @@ impl Watch {
                 let wait = self.push_wait(now, config);
                 if wait.is_zero() {
                     self.last_push_read = Some(now);
-                    return self.read(now);
+                    return Some(self.read(now));
                 }
                 self.pushed = true;
-                self.rest(now, wait)
+                Some(self.rest(now, wait))
             }
             Phase::Attended
             | Phase::Reading
@@ -426,20 +308,20 @@ impl Watch {
     fn on_written(&mut self, now: Timestamp, config: &WatchConfig) -> Option<WatchEffect> {
         let Phase::Writing(after) = self.phase else { return self.ignore() };
         self.record.epoch += 1;
-        self.go_on(after, now, config)
+        Some(self.go_on(after, now, config))
     }
 
     fn on_write_failed(&mut self, now: Timestamp, config: &WatchConfig) -> Option<WatchEffect> {
         let Phase::Writing(after) = self.phase else { return self.ignore() };
         if matches!(after, After::Check(_)) && self.record.state == WatchState::Watching {
             // Only notes about the last check are lost, and the next write carries them.
-            return self.go_on(after, now, config);
+            return Some(self.go_on(after, now, config));
         }
         self.phase = Phase::Stuck(after);
         Some(WatchEffect::Wait(config.store_retry))
     }
 
-    fn go_on(&mut self, after: After, now: Timestamp, config: &WatchConfig) -> Option<WatchEffect> {
+    fn go_on(&mut self, after: After, now: Timestamp, config: &WatchConfig) -> WatchEffect {
         match after {
             After::Check(pause) if self.pushed => {
                 let wait = self.push_wait(now, config);
@@ -448,24 +330,24 @@ impl Watch {
             After::Check(pause) => self.rest(now, pause),
             After::Register => {
                 self.phase = Phase::Registering;
-                Some(WatchEffect::Register)
+                WatchEffect::Register
             }
             After::Attend => {
                 self.phase = Phase::Attended;
-                Some(WatchEffect::Attend)
+                WatchEffect::Attend
             }
             After::Deliver => {
                 self.phase = Phase::Delivering;
-                Some(WatchEffect::Deliver)
+                WatchEffect::Deliver
             }
             After::End => {
                 self.phase = Phase::Ended;
-                Some(WatchEffect::End)
+                WatchEffect::End
             }
         }
     }
 
-    fn on_delivered(&mut self, now: Timestamp, config: &WatchConfig) -> Option<WatchEffect> {
+    fn on_delivered(&mut self, now: Timestamp, config: &WatchConfig) -> WatchEffect {
         let label = self.record.claimed_label().unwrap_or_default().to_owned();
         self.record.text = None;
         if !self.record.goes_on && !self.continued {
@@ -488,7 +370,7 @@ impl Watch {
         hinted: bool,
         now: Timestamp,
         config: &WatchConfig,
-    ) -> Option<WatchEffect> {
+    ) -> WatchEffect {
         let hinted = hinted || std::mem::take(&mut self.pushed);
         self.step = 0;
         let pause = if hinted { Duration::ZERO } else { self.pause(config, None) };
@@ -504,7 +386,7 @@ impl Watch {
         push_token: Option<Secret>,
         now: Timestamp,
         config: &WatchConfig,
-    ) -> Option<WatchEffect> {
+    ) -> WatchEffect {
         if label != AUTH_REQUIRED && !self.continued {
             self.record.state = WatchState::Done;
             return self.write(After::End);
@@ -519,11 +401,7 @@ impl Watch {
     }
 
     /// The registry follows the task from here on.
-    fn let_go(
-        &mut self,
-        push_token: Option<Secret>,
-        pause: Option<Duration>,
-    ) -> Option<WatchEffect> {
+    fn let_go(&mut self, push_token: Option<Secret>, pause: Option<Duration>) -> WatchEffect {
         self.record.state = WatchState::Watching;
         match push_token {
             Some(token) if self.record.push_token.is_none() => {
@@ -548,25 +426,25 @@ impl Watch {
         }
     }
 
-    fn read(&mut self, now: Timestamp) -> Option<WatchEffect> {
+    fn read(&mut self, now: Timestamp) -> WatchEffect {
         if std::mem::take(&mut self.continued) {
             // This read comes after the message, so what it finds belongs to the new round.
             self.begin_round(now, None);
         }
         self.phase = Phase::Reading;
         self.record.next_check_at = None;
-        Some(WatchEffect::Read)
+        WatchEffect::Read
     }
 
-    fn write(&mut self, after: After) -> Option<WatchEffect> {
+    fn write(&mut self, after: After) -> WatchEffect {
         self.phase = Phase::Writing(after);
-        Some(WatchEffect::Write)
+        WatchEffect::Write
     }
 
-    fn rest(&mut self, now: Timestamp, pause: Duration) -> Option<WatchEffect> {
+    fn rest(&mut self, now: Timestamp, pause: Duration) -> WatchEffect {
         self.phase = Phase::Idle;
         self.record.next_check_at = now.saturating_add(pause).ok();
-        Some(WatchEffect::Wait(pause))
+        WatchEffect::Wait(pause)
     }
 }
 

@@ -113,8 +113,8 @@ fn in_words(length: Duration) -> String {
     let seconds = length.as_secs();
     match seconds {
         0 => format!("{}ms", length.as_millis()),
-        _ if seconds % 3600 == 0 => format!("{}h", seconds / 3600),
-        _ if seconds % 60 == 0 => format!("{}m", seconds / 60),
+        _ if seconds.is_multiple_of(3600) => format!("{}h", seconds / 3600),
+        _ if seconds.is_multiple_of(60) => format!("{}m", seconds / 60),
         _ => format!("{seconds}s"),
     }
 }

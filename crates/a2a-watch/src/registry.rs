@@ -2,6 +2,7 @@
 
 mod asking;
 mod attending;
+mod closing;
 mod context;
 mod handle;
 mod jobs;

@@ -28,7 +28,7 @@ impl Watch {
         result: ReadResult,
         now: Timestamp,
         config: &WatchConfig,
-    ) -> Option<WatchEffect> {
+    ) -> WatchEffect {
         let before = notes(&self.record);
         if result != ReadResult::AgentMissing {
             self.missing_since = None;
@@ -87,12 +87,7 @@ impl Watch {
         self.note_and_rest(&before, now, pause.min(left))
     }
 
-    fn note_and_rest(
-        &mut self,
-        before: &Notes,
-        now: Timestamp,
-        pause: Duration,
-    ) -> Option<WatchEffect> {
+    fn note_and_rest(&mut self, before: &Notes, now: Timestamp, pause: Duration) -> WatchEffect {
         if *before == notes(&self.record) && !self.pushed {
             self.rest(now, pause)
         } else {
@@ -129,7 +124,7 @@ impl Watch {
         (since == now || !wait.is_zero()).then_some(wait)
     }
 
-    fn claim(&mut self, label: &str, text: String, goes_on: bool) -> Option<WatchEffect> {
+    fn claim(&mut self, label: &str, text: String, goes_on: bool) -> WatchEffect {
         self.record.state = WatchState::Claimed;
         self.record.delivery_key = self.record.key_for(label);
         self.record.text = Some(text);

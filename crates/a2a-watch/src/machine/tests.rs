@@ -96,6 +96,7 @@ impl Bench {
     }
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "it is compared with what an event leads to")]
 fn wait(seconds: u64) -> Option<WatchEffect> {
     Some(WatchEffect::Wait(Duration::from_secs(seconds)))
 }

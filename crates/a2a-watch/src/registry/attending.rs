@@ -79,7 +79,7 @@ async fn settle(
             }
             Ok(_) => {}
             Err(error) => {
-                tracing::debug!(task.id = %task_id, error = %error, "a read inside the wait failed")
+                tracing::debug!(task.id = %task_id, error = %error, "a read inside the wait failed");
             }
         }
         tokio::time::sleep_until(asked_at + context.config.wait_poll).await;
@@ -93,7 +93,7 @@ async fn until_settled(mut stream: EventStream) -> bool {
             StreamResponse::Task(task) => task.status.state.is_settled(),
             StreamResponse::StatusUpdate(update) => update.status.state.is_settled(),
             StreamResponse::Message(_) => true,
-            StreamResponse::ArtifactUpdate(_) => false,
+            // More of an artifact settles nothing, and neither does what we do not know.
             _ => false,
         };
         if settled {

@@ -149,11 +149,11 @@ impl Registry {
             JobEnd::Reloaded { id, record } => self.on_reloaded(&id, record),
             JobEnd::Registered { id, registered: true } => self.feed(&id, WatchEvent::Registered),
             JobEnd::Registered { id, registered: false } => {
-                self.feed(&id, WatchEvent::NotRegistered)
+                self.feed(&id, WatchEvent::NotRegistered);
             }
             JobEnd::Delivered { id, result } => self.on_delivered(&id, result),
             JobEnd::Sent { command, message_id, held, sent } => {
-                self.on_sent(command, message_id, held, sent)
+                self.on_sent(command, message_id, held, sent);
             }
             JobEnd::Waited { id, command, waited } => self.on_waited(&id, *command, waited),
             JobEnd::Asked { command, held, asked } => self.on_asked(*command, held, asked),
@@ -180,7 +180,7 @@ impl Registry {
                         match context.deps.store.watch(&id).await {
                             Ok(record) => break record.map(Box::new),
                             Err(error) => {
-                                tracing::error!(error = %error, "a watch cannot be read again")
+                                tracing::error!(error = %error, "a watch cannot be read again");
                             }
                         }
                         tokio::select! {

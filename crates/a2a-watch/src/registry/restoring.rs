@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
+use super::closing::OpenSend;
 use super::context::Context;
 use super::jobs::JobEnd;
 use super::sending::{Recovered, recover};
-use super::settling::OpenSend;
 use super::{Followed, Registry};
 use crate::delivery::Delivery;
 use crate::machine::Watch;

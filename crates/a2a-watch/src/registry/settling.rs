@@ -10,12 +10,12 @@ use volcanic_a2a_types::{A2aErrorKind, MessageId};
 
 use super::asking::{Ask, Asked, agents, ask};
 use super::attending::{Waited, attend};
-use super::context::Context;
+use super::closing::{OpenSend, close};
 use super::handle::{AskCommand, Command, SendCommand};
 use super::jobs::JobEnd;
 use super::sending::{Sent, send};
 use super::{Followed, Registry};
-use crate::delivery::{Delivery, DeliveryEnd};
+use crate::delivery::Delivery;
 use crate::machine::{AUTH_REQUIRED, Availability, Continuation, Watch, WatchEvent};
 use crate::notice;
 use crate::order::{
@@ -45,15 +45,6 @@ pub(super) enum TicketOf {
     },
     /// The outcome of a send without a task.
     Send(Box<OpenSend>),
-}
-
-/// A send without a task that stays open until its outcome is told.
-pub(super) struct OpenSend {
-    pub(super) message_id: MessageId,
-    /// What is delivered when nobody told it.
-    pub(super) delivery: Delivery,
-    /// Why it ends; `None` when the agent answered.
-    pub(super) end_reason: Option<String>,
 }
 
 /// What a call gets of the watch it is about.
@@ -450,35 +441,4 @@ impl Registry {
 fn answer_send(command: SendCommand, end: Result<SendEnd, SendError>) {
     // A caller that is gone drops its ticket, and the outcome is delivered.
     let _ = command.reply.send(end);
-}
-
-async fn close(context: &Context, open: &OpenSend, tell: bool) {
-    let store = &context.deps.store;
-    loop {
-        let told = match tell {
-            false => true,
-            true => match context.deps.delivery.deliver(&open.delivery).await {
-                Ok(DeliveryEnd::Delivered) => true,
-                // The conversation is not known now. The send stays open and is told after the next start.
-                Ok(DeliveryEnd::NotNow) => return,
-                Err(error) => {
-                    tracing::error!(error = %error, "the outcome of a send could not be delivered");
-                    false
-                }
-            },
-        };
-        if told {
-            let closed = match &open.end_reason {
-                None => store.send_known(&open.message_id, None).await.map(|_| ()),
-                Some(reason) => store.end_send(&open.message_id, reason).await,
-            };
-            match closed {
-                Ok(()) => return,
-                Err(error) => {
-                    tracing::error!(error = %error, "a send could not be closed and is tried again")
-                }
-            }
-        }
-        tokio::time::sleep(context.config.store_retry).await;
-    }
 }

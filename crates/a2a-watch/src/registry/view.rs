@@ -75,7 +75,7 @@ impl Views {
         for workspace in std::mem::take(&mut self.changed) {
             match render(&workspace, watches) {
                 Ok(bytes) if self.written.get(&workspace) != Some(&bytes) => {
-                    views.push((workspace, bytes))
+                    views.push((workspace, bytes));
                 }
                 Ok(_) => {}
                 Err(error) => tracing::error!(error = %error, "a view of watches cannot be made"),

@@ -1,0 +1,127 @@
+//! What a watch is told and what it asks for.
+
+use std::time::Duration;
+
+use volcanic_a2a_types::{ContextId, MessageId};
+use volcanic_base::Secret;
+
+/// What the registry tells a watch.
+#[derive(Debug)]
+pub(crate) enum WatchEvent {
+    /// The timer rang.
+    Due,
+    /// A push with the right token arrived.
+    Pushed,
+    /// The read ended.
+    Read(ReadResult),
+    /// The write ended.
+    Written,
+    /// The write failed.
+    WriteFailed,
+    /// The push config was accepted by the remote.
+    Registered,
+    /// The remote takes no push config.
+    NotRegistered,
+    /// The text is in the conversation.
+    Delivered,
+    /// The conversation is not known now.
+    NotNow,
+    /// The delivery failed for a reason that passes.
+    DeliverFailed,
+    /// The conversation is known again.
+    Flush,
+    /// A caller takes the watch for itself: nothing is read or delivered until it lets go.
+    Hold,
+    /// The caller lets go without the outcome.
+    Release {
+        /// What a push is to carry, when somebody listens for pushes.
+        push_token: Option<Secret>,
+        /// Whether the caller saw a hint that the task settled.
+        hinted: bool,
+    },
+    /// The outcome that the caller got is on disk.
+    Confirmed {
+        /// What was told, as in the delivery key.
+        label: String,
+        /// What a push is to carry, should the watch go on.
+        push_token: Option<Secret>,
+    },
+    /// The caller that holds the watch sent another message to the task.
+    Continued(Continuation),
+    /// Somebody who does not hold the watch sent another message to the task.
+    ContinuedBeside,
+}
+
+/// Another message to a watched task.
+#[derive(Debug, Clone)]
+pub(crate) struct Continuation {
+    /// The message.
+    pub(crate) message_id: MessageId,
+    /// Hops of the run that sent it.
+    pub(crate) hops: u32,
+    /// The host's handle of the message that started that run.
+    pub(crate) source_ref: Option<String>,
+}
+
+/// How a read of the remote task ended.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum ReadResult {
+    /// Nothing to tell.
+    Unsettled {
+        /// The state's label.
+        label: String,
+        /// The task's context.
+        context_id: Option<ContextId>,
+    },
+    /// Something to tell; the files are saved.
+    Settled {
+        /// The state's label.
+        label: String,
+        /// The framed text.
+        text: String,
+        /// The task's context.
+        context_id: Option<ContextId>,
+    },
+    /// No answer that counts.
+    Failed {
+        /// The readable reason.
+        reason: String,
+        /// How long the remote asks to wait.
+        retry_after: Option<Duration>,
+    },
+    /// The remote says that it does not know the task.
+    NotFound,
+    /// The task is larger than we take; the text says so.
+    TooLarge {
+        /// The framed notice.
+        text: String,
+    },
+    /// The workspace's file has no such agent.
+    AgentMissing,
+    /// The workspace's file cannot be read as such.
+    AgentsFileBad {
+        /// The readable reason.
+        reason: String,
+    },
+    /// The agent's entry points to another origin now.
+    OriginMoved,
+}
+
+/// What the registry does for a watch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum WatchEffect {
+    /// Set the watch's timer, in place of an earlier one.
+    Wait(Duration),
+    /// Read the task.
+    Read,
+    /// Write the record under its epoch.
+    Write,
+    /// Give the remote a push config.
+    Register,
+    /// Hand the text to the conversation.
+    Deliver,
+    /// The holder's continuation is on disk: wait for the task.
+    Attend,
+    /// The watch is over and its tombstone on disk.
+    End,
+}

@@ -1,0 +1,274 @@
+//! A remote agent in memory that does what a test says and remembers what it was asked.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use bytes::Bytes;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+/// What a send does at the agent.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OnSend {
+    /// Makes a task in this state, or continues the named one into it.
+    Task(&'static str),
+    /// Answers with a message.
+    Reply(&'static str),
+    /// Makes a task, but the answer never comes.
+    TaskWithoutAnswer,
+    /// Does nothing, and the answer never comes.
+    Nothing,
+    /// Refuses with this code.
+    Refuse(i64),
+}
+
+#[derive(Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is one switch of a test")]
+struct Inner {
+    on_send: Option<OnSend>,
+    streams: bool,
+    pushes: bool,
+    unreachable: bool,
+    forgets: bool,
+    refuses_cancel: bool,
+    tasks: HashMap<String, Value>,
+    calls: Vec<(String, Value)>,
+    keys: Vec<Option<String>>,
+    streams_open: Vec<mpsc::Sender<Bytes>>,
+    before_send: Option<Box<dyn FnMut() + Send>>,
+}
+
+/// The agent.
+#[derive(Clone, Default)]
+pub(crate) struct Agent(Arc<Mutex<Inner>>);
+
+impl Agent {
+    pub(crate) fn new(on_send: OnSend) -> Self {
+        let agent = Self::default();
+        agent.on_send(on_send);
+        agent
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap()
+    }
+
+    pub(crate) fn on_send(&self, on_send: OnSend) {
+        self.lock().on_send = Some(on_send);
+    }
+
+    pub(crate) fn streams(self) -> Self {
+        self.lock().streams = true;
+        self
+    }
+
+    pub(crate) fn pushes(self) -> Self {
+        self.lock().pushes = true;
+        self
+    }
+
+    pub(crate) fn set_unreachable(&self, unreachable: bool) {
+        self.lock().unreachable = unreachable;
+    }
+
+    pub(crate) fn set_forgetting(&self) {
+        self.lock().forgets = true;
+    }
+
+    pub(crate) fn refuse_cancel(&self) {
+        self.lock().refuses_cancel = true;
+    }
+
+    pub(crate) fn before_send(&self, look: impl FnMut() + Send + 'static) {
+        self.lock().before_send = Some(Box::new(look));
+    }
+
+    /// Puts a task into a state, with an answer.
+    pub(crate) fn set_task(&self, id: &str, state: &str, text: &str) {
+        let mut inner = self.lock();
+        let task = inner.tasks.entry(id.to_owned()).or_insert_with(|| task(id, "c1", state));
+        task["status"] = json!({
+            "state": state,
+            "message": {"messageId": "s1", "role": "ROLE_AGENT", "parts": [{"text": text}]}
+        });
+        if state == "TASK_STATE_COMPLETED" {
+            task["artifacts"] = json!([{"artifactId": "response", "parts": [{"text": text}]}]);
+        }
+    }
+
+    /// Tells those who hold a stream that the task changed.
+    pub(crate) async fn stream_status(&self, id: &str, state: &str) {
+        let event = json!({"jsonrpc": "2.0", "id": "x", "result": {"statusUpdate": {
+            "taskId": id, "contextId": "c1", "status": {"state": state}
+        }}});
+        let streams = self.lock().streams_open.clone();
+        for stream in streams {
+            let _ = stream.send(Bytes::from(format!("data: {event}\n\n"))).await;
+        }
+    }
+
+    pub(crate) fn open_streams(&self) -> usize {
+        self.lock().streams_open.len()
+    }
+
+    /// The parameters of every call of a method.
+    pub(crate) fn calls(&self, method: &str) -> Vec<Value> {
+        self.lock()
+            .calls
+            .iter()
+            .filter(|(name, _)| name == method)
+            .map(|(_, params)| params.clone())
+            .collect()
+    }
+
+    /// The keys that requests carried.
+    pub(crate) fn keys(&self) -> Vec<Option<String>> {
+        self.lock().keys.clone()
+    }
+
+    pub(crate) fn router(&self) -> Router {
+        Router::new()
+            .route("/.well-known/agent-card.json", get(card))
+            .route("/a2a", post(rpc))
+            .with_state(self.clone())
+    }
+}
+
+fn task(id: &str, context: &str, state: &str) -> Value {
+    json!({"id": id, "contextId": context, "status": {"state": state}, "history": []})
+}
+
+async fn card(State(agent): State<Agent>) -> Response {
+    let inner = agent.lock();
+    if inner.unreachable {
+        return StatusCode::SERVICE_UNAVAILABLE.into_response();
+    }
+    axum::Json(json!({
+        "name": "Travel Bot", "description": "Plans trips.", "version": "1",
+        "supportedInterfaces": [{"url": "/a2a", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}],
+        "capabilities": {"streaming": inner.streams, "pushNotifications": inner.pushes},
+        "defaultInputModes": ["text/plain"], "defaultOutputModes": ["text/plain"], "skills": []
+    }))
+    .into_response()
+}
+
+async fn rpc(State(agent): State<Agent>, headers: HeaderMap, body: Bytes) -> Response {
+    let request: Value = serde_json::from_slice(&body).unwrap();
+    let (method, params) =
+        (request["method"].as_str().unwrap().to_owned(), request["params"].clone());
+    let silent = {
+        let mut inner = agent.lock();
+        let key = headers.get("x-api-key").map(|key| key.to_str().unwrap().to_owned());
+        inner.keys.push(key);
+        inner.calls.push((method.clone(), params.clone()));
+        if inner.unreachable {
+            return StatusCode::SERVICE_UNAVAILABLE.into_response();
+        }
+        if method == "SendMessage"
+            && let Some(look) = &mut inner.before_send
+        {
+            look();
+        }
+        method == "SendMessage"
+            && matches!(inner.on_send, Some(OnSend::Nothing | OnSend::TaskWithoutAnswer))
+    };
+    let answer = agent.lock().answer(&method, &params);
+    if silent {
+        tokio::time::sleep(Duration::from_hours(1)).await;
+    }
+    if method == "SubscribeToTask" && answer.is_ok() {
+        return stream(&agent, &request["id"], &params);
+    }
+    let envelope = match answer {
+        Ok(result) => json!({"jsonrpc": "2.0", "id": request["id"], "result": result}),
+        Err(code) => {
+            json!({"jsonrpc": "2.0", "id": request["id"], "error": {"code": code, "message": "not so"}})
+        }
+    };
+    axum::Json(envelope).into_response()
+}
+
+fn stream(agent: &Agent, id: &Value, params: &Value) -> Response {
+    let (sender, mut receiver) = mpsc::channel::<Bytes>(8);
+    let mut inner = agent.lock();
+    let snapshot = inner.tasks[params["id"].as_str().unwrap()].clone();
+    inner.streams_open.push(sender);
+    let id = id.clone();
+    let body = async_stream::stream! {
+        let first = json!({"jsonrpc": "2.0", "id": id, "result": {"task": snapshot}});
+        yield Ok::<_, std::io::Error>(Bytes::from(format!("data: {first}\n\n")));
+        while let Some(chunk) = receiver.recv().await {
+            let text = String::from_utf8(chunk.to_vec()).unwrap().replace("\"id\":\"x\"", &format!("\"id\":{id}"));
+            yield Ok(Bytes::from(text));
+        }
+    };
+    ([(header::CONTENT_TYPE, "text/event-stream")], Body::from_stream(body)).into_response()
+}
+
+impl Inner {
+    fn answer(&mut self, method: &str, params: &Value) -> Result<Value, i64> {
+        let id = params["id"].as_str().unwrap_or_default().to_owned();
+        if self.forgets && method != "SendMessage" {
+            return Err(-32001);
+        }
+        match method {
+            "SendMessage" => self.send(params),
+            "GetTask" => {
+                let mut task = self.tasks.get(&id).cloned().ok_or(-32001)?;
+                if params["historyLength"] == json!(0) {
+                    task.as_object_mut().unwrap().remove("history");
+                }
+                Ok(task)
+            }
+            "SubscribeToTask" => self.tasks.get(&id).cloned().ok_or(-32001),
+            "CancelTask" if self.refuses_cancel => Err(-32002),
+            "CancelTask" => {
+                let task = self.tasks.get_mut(&id).ok_or(-32001)?;
+                task["status"] = json!({"state": "TASK_STATE_CANCELED"});
+                Ok(task.clone())
+            }
+            "ListTasks" => {
+                let tasks: Vec<_> = self.tasks.values().cloned().collect();
+                Ok(
+                    json!({"tasks": tasks, "nextPageToken": "", "pageSize": 50, "totalSize": tasks.len()}),
+                )
+            }
+            "CreateTaskPushNotificationConfig" => Ok(params.clone()),
+            "DeleteTaskPushNotificationConfig" => Ok(Value::Null),
+            _ => Err(-32601),
+        }
+    }
+
+    fn send(&mut self, params: &Value) -> Result<Value, i64> {
+        let message = &params["message"];
+        match self.on_send.unwrap() {
+            OnSend::Refuse(code) => Err(code),
+            OnSend::Nothing => Ok(Value::Null),
+            OnSend::Reply(text) => Ok(json!({"message": {
+                "messageId": "r1", "contextId": "c1", "role": "ROLE_AGENT", "parts": [{"text": text}]
+            }})),
+            OnSend::Task(state) => Ok(json!({"task": self.work(message, state)})),
+            OnSend::TaskWithoutAnswer => {
+                Ok(json!({"task": self.work(message, "TASK_STATE_WORKING")}))
+            }
+        }
+    }
+
+    fn work(&mut self, message: &Value, state: &str) -> Value {
+        let id = match message["taskId"].as_str() {
+            Some(id) => id.to_owned(),
+            None => format!("t{}", self.tasks.len() + 1),
+        };
+        let work = self.tasks.entry(id.clone()).or_insert_with(|| task(&id, "c1", state));
+        work["status"] = json!({"state": state});
+        work["history"].as_array_mut().unwrap().push(message.clone());
+        work.clone()
+    }
+}

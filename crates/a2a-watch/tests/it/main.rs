@@ -1,0 +1,18 @@
+//! What the registry promises, shown on an agent in memory and in paused time.
+
+#[cfg(test)]
+mod agent;
+#[cfg(test)]
+mod asking;
+#[cfg(test)]
+mod pushing;
+#[cfg(test)]
+mod restarting;
+#[cfg(test)]
+mod sending;
+#[cfg(test)]
+mod view;
+#[cfg(test)]
+mod watching;
+#[cfg(test)]
+mod world;

@@ -1,0 +1,83 @@
+use serde_json::json;
+use volcanic_a2a_watch::{WatchSource, WatchState};
+
+use crate::agent::{Agent, OnSend};
+use crate::world::World;
+
+const WORKING: OnSend = OnSend::Task("TASK_STATE_WORKING");
+
+async fn pushed() -> (World, String, String) {
+    let world = World::with(Agent::new(WORKING).pushes(), |config| {
+        config.push_base = Some("https://me.example/base/".parse().unwrap());
+    });
+    world.hand_over().await;
+    world.pass(5).await;
+    let config = world.agent.calls("CreateTaskPushNotificationConfig")[0].clone();
+    let id = world.store.all_watches()[0].id.to_string();
+    assert_eq!(config["url"], json!(format!("https://me.example/base/a2a/push/{id}")));
+    let token = config["token"].as_str().unwrap().to_owned();
+    (world, id, token)
+}
+
+#[tokio::test(start_paused = true)]
+async fn watch_push_delivers_follow_up() {
+    let (world, id, token) = pushed().await;
+    assert_eq!(world.watches.watches(None).await[0].source, WatchSource::Push);
+    world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Lisbon");
+    assert!(world.watches.on_push(&id, &token, b"{\"task\": \"lies\"}").await);
+    let delivered = world.chat.wait_for(1).await;
+    assert!(delivered[0].text.ends_with("Lisbon"), "{delivered:?}");
+    world.reach(&[WatchState::Done]).await;
+    world.pass(1).await;
+    assert_eq!(world.agent.calls("DeleteTaskPushNotificationConfig").len(), 1);
+    assert!(!world.watches.on_push(&id, &token, b"").await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn watch_push_bad_token_rejected() {
+    let (world, id, token) = pushed().await;
+    let reads = world.agent.calls("GetTask").len();
+    let halved = token[..20].to_owned();
+    for (id, token) in
+        [(id.as_str(), "no"), (id.as_str(), ""), (id.as_str(), &halved), ("nobody", &token)]
+    {
+        assert!(!world.watches.on_push(id, token, b"").await);
+    }
+    world.pass(10).await;
+    assert_eq!(world.agent.calls("GetTask").len(), reads);
+}
+
+#[tokio::test(start_paused = true)]
+async fn burst_of_pushes_costs_two_reads_and_its_last_one_counts() {
+    let (world, id, token) = pushed().await;
+    let reads = world.agent.calls("GetTask").len();
+    for _ in 0..100 {
+        assert!(world.watches.on_push(&id, &token, b"").await);
+    }
+    world.pass(4).await;
+    assert_eq!(world.agent.calls("GetTask").len(), reads + 1);
+    world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Lisbon");
+    world.pass(2).await;
+    assert_eq!((world.agent.calls("GetTask").len(), world.chat.attempts()), (reads + 2, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn lost_push_is_made_up_for_by_the_safety_read() {
+    let (world, ..) = pushed().await;
+    world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Lisbon");
+    world.pass(590).await;
+    assert_eq!(world.chat.attempts(), 0);
+    world.pass(20).await;
+    assert_eq!(world.chat.attempts(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn push_works_again_after_a_restart() {
+    let (mut world, id, token) = pushed().await;
+    world.crash().await;
+    world.pass(5).await;
+    world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Lisbon");
+    assert!(world.watches.on_push(&id, &token, b"").await);
+    world.chat.wait_for(1).await;
+    assert_eq!(world.agent.calls("CreateTaskPushNotificationConfig").len(), 1);
+}

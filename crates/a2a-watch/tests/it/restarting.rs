@@ -1,0 +1,133 @@
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use volcanic_a2a_watch::{SendEnd, SendState, WatchState, unknown_send_key};
+
+use crate::agent::{Agent, OnSend};
+use crate::world::World;
+
+const WORKING: OnSend = OnSend::Task("TASK_STATE_WORKING");
+
+#[tokio::test(start_paused = true)]
+async fn watch_restore_follows_what_was_watched() {
+    let mut world = World::new(Agent::new(WORKING));
+    world.hand_over().await;
+    world.reach(&[WatchState::Watching]).await;
+    world.stop_hard().await;
+    world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Lisbon");
+    world.restart().await;
+    world.chat.wait_for(1).await;
+    world.reach(&[WatchState::Done]).await;
+    world.crash().await;
+    world.pass(3600).await;
+    assert_eq!(world.chat.attempts(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn watch_restore_takes_over_what_a_send_waited_for() {
+    let mut world = World::new(Agent::new(WORKING));
+    let sending =
+        world.watches.send(world.order("hi"), Duration::from_mins(1), CancellationToken::new());
+    assert!(tokio::time::timeout(Duration::from_secs(5), sending).await.is_err());
+    assert_eq!(world.states(), [WatchState::Watching]);
+    world.crash().await;
+    world.reach(&[WatchState::Watching]).await;
+    world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Lisbon");
+    world.chat.wait_for(1).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn told_but_unconfirmed_outcome_is_not_told_again_after_a_crash() {
+    let mut world = World::new(Agent::new(OnSend::Task("TASK_STATE_COMPLETED")));
+    let end = world.send(world.order("hi"), 60).await;
+    let Ok(SendEnd::Settled { settle: Some(settle), .. }) = end else { panic!("{end:?}") };
+    world.chat.commit(settle.delivery_key());
+    world.stop_hard().await;
+    drop(settle);
+    assert_eq!(world.states(), [WatchState::Attended]);
+    world.restart().await;
+    world.reach(&[WatchState::Done]).await;
+    assert_eq!((world.chat.delivered().len(), world.chat.attempts()), (0, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn untold_outcome_is_delivered_after_a_crash() {
+    let mut world = World::new(Agent::new(OnSend::Task("TASK_STATE_COMPLETED")));
+    let end = world.send(world.order("hi"), 60).await;
+    world.stop_hard().await;
+    drop(end);
+    world.restart().await;
+    world.chat.wait_for(1).await;
+    world.reach(&[WatchState::Done]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn claimed_text_is_delivered_after_a_crash_without_asking_the_agent() {
+    let mut world = World::new(Agent::new(WORKING));
+    world.chat.set_known(false);
+    world.hand_over().await;
+    world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Lisbon");
+    world.reach(&[WatchState::Claimed]).await;
+    world.agent.set_unreachable(true);
+    world.chat.set_known(true);
+    world.crash().await;
+    world.chat.wait_for(1).await;
+    world.reach(&[WatchState::Done]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn open_send_is_announced_once_as_unknown() {
+    let mut world = World::new(Agent::new(OnSend::Nothing));
+    let sending =
+        world.watches.send(world.order("hi"), Duration::from_mins(1), CancellationToken::new());
+    assert!(tokio::time::timeout(Duration::from_secs(5), sending).await.is_err());
+    assert_eq!(world.store.sends()[0].state, SendState::Sending);
+    world.crash().await;
+    let delivered = world.chat.wait_for(1).await;
+    let send = world.store.sends()[0].clone();
+    assert_eq!(delivered[0].key, unknown_send_key(&send.message_id));
+    assert!(delivered[0].text.contains("may or may not have arrived"), "{delivered:?}");
+    world.pass(60).await;
+    assert_eq!(world.store.sends()[0].state, SendState::Ended);
+    world.crash().await;
+    world.pass(3600).await;
+    assert_eq!((world.chat.attempts(), world.agent.calls("SendMessage").len()), (1, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn open_send_whose_task_the_agent_lists_is_followed() {
+    let mut world = World::new(Agent::new(OnSend::TaskWithoutAnswer));
+    let sending =
+        world.watches.send(world.order("hi"), Duration::from_mins(1), CancellationToken::new());
+    assert!(tokio::time::timeout(Duration::from_secs(5), sending).await.is_err());
+    world.crash().await;
+    world.reach(&[WatchState::Watching]).await;
+    assert_eq!(world.store.sends()[0].state, SendState::Known);
+    world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Lisbon");
+    assert_eq!(world.chat.wait_for(1).await.len(), 1);
+    assert_eq!(world.agent.calls("SendMessage").len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn restore_leaves_the_sends_of_this_process_alone() {
+    let world = World::new(Agent::new(OnSend::Nothing));
+    let sending =
+        world.watches.send(world.order("hi"), Duration::from_mins(1), CancellationToken::new());
+    let (end, ()) = tokio::join!(sending, async {
+        world.pass(1).await;
+        world.watches.restore().await;
+        world.pass(30).await;
+        assert_eq!(world.chat.attempts(), 0);
+    });
+    assert!(end.is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn registry_ends_when_it_is_told_to_and_answers_nobody_after() {
+    let mut world = World::new(Agent::new(WORKING));
+    world.hand_over().await;
+    world.shut_down().await;
+    let end = world.send(world.order("hi"), 60).await;
+    assert!(matches!(end, Err(volcanic_a2a_watch::SendError::Stopped)), "{end:?}");
+    assert!(world.watches.watches(None).await.is_empty());
+}

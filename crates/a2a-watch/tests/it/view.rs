@@ -1,0 +1,56 @@
+use serde_json::json;
+use volcanic_a2a_watch::WatchState;
+
+use crate::agent::{Agent, OnSend};
+use crate::world::World;
+
+const WORKING: OnSend = OnSend::Task("TASK_STATE_WORKING");
+
+#[tokio::test(start_paused = true)]
+async fn first_start_writes_nothing_into_a_workspace() {
+    let mut world = World::new(Agent::new(WORKING));
+    world.watches.restore().await;
+    world.pass(60).await;
+    world.shut_down().await;
+    assert_eq!(world.pending(), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn pending_file_shows_watches_while_they_last() {
+    let world = World::new(Agent::new(WORKING));
+    world.chat.set_known(false);
+    world.hand_over().await;
+    world.pass(2).await;
+    let pending = world.pending().unwrap();
+    let watch = &world.store.all_watches()[0];
+    assert_eq!(
+        pending,
+        json!([{
+            "watchId": watch.id.as_str(), "target": "chat", "agent": "travel-bot", "taskId": "t1", "contextId": "c1",
+            "pushToken": null, "startedAt": "2026-11-30T12:00:00Z", "source": "poll", "undelivered": null,
+            "state": "watching", "hops": 0, "ref": "m7"
+        }])
+    );
+    world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Lisbon");
+    world.reach(&[WatchState::Claimed]).await;
+    world.pass(2).await;
+    assert_eq!(world.pending().unwrap()[0]["state"], "claimed");
+    assert!(world.pending().unwrap()[0]["undelivered"].as_str().unwrap().ends_with("Lisbon"));
+    world.chat.set_known(true);
+    world.watches.flush(volcanic_a2a_watch::WatchTarget::new("chat")).await;
+    world.reach(&[WatchState::Done]).await;
+    world.pass(2).await;
+    assert_eq!(world.pending().unwrap(), json!([]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn view_that_could_not_be_written_is_written_later() {
+    let world = World::new(Agent::new(WORKING));
+    let pending = world.workspace().join(".volcanic/a2a/pending.json");
+    std::fs::create_dir_all(pending.join("in the way")).unwrap();
+    world.hand_over().await;
+    world.pass(3).await;
+    std::fs::remove_dir_all(&pending).unwrap();
+    world.pass(3).await;
+    assert_eq!(world.pending().unwrap()[0]["taskId"], "t1");
+}

@@ -1,0 +1,135 @@
+use volcanic_a2a_watch::{WatchSource, WatchState};
+
+use crate::agent::{Agent, OnSend};
+use crate::world::World;
+
+const WORKING: OnSend = OnSend::Task("TASK_STATE_WORKING");
+
+#[tokio::test(start_paused = true)]
+async fn watch_reads_with_growing_pauses() {
+    let world = World::new(Agent::new(WORKING));
+    world.hand_over().await;
+    let mut reads = Vec::new();
+    for seconds in [14, 2, 30, 60, 120, 300, 300] {
+        world.pass(seconds).await;
+        reads.push(world.agent.calls("GetTask").len());
+    }
+    assert_eq!(reads, [0, 1, 2, 3, 4, 5, 6]);
+    let view = &world.watches.watches(None).await[0];
+    assert_eq!(
+        (view.source, view.state, view.last_seen.as_deref()),
+        (WatchSource::Poll, WatchState::Watching, Some("working"))
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn outage_passes_and_the_outcome_is_delivered_once() {
+    let world = World::new(Agent::new(WORKING));
+    world.hand_over().await;
+    world.agent.set_unreachable(true);
+    world.pass(3600).await;
+    assert!(world.watches.watches(None).await[0].failures > 3);
+    world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Lisbon");
+    world.agent.set_unreachable(false);
+    world.chat.wait_for(1).await;
+    world.reach(&[WatchState::Done]).await;
+    world.pass(3600).await;
+    assert_eq!(world.chat.attempts(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn watch_timeout_delivers_notice() {
+    let world = World::new(Agent::new(WORKING));
+    world.hand_over().await;
+    let delivered = world.chat.wait_for(1).await;
+    assert_eq!(
+        delivered[0].text,
+        "[A2A result from \"travel-bot\", task t1 (no result)]\nContext: c1\nAgent \"travel-bot\" gave no result for task \
+         t1 within 24h; you can check it with action=status."
+    );
+    world.reach(&[WatchState::Done]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn task_that_the_agent_forgot_ends_with_a_notice() {
+    let world = World::new(Agent::new(WORKING));
+    world.hand_over().await;
+    world.agent.set_forgetting();
+    let delivered = world.chat.wait_for(1).await;
+    assert!(delivered[0].text.contains("(stopped)"), "{delivered:?}");
+    assert!(world.agent.calls("GetTask").len() >= 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn removed_agent_ends_the_watch_and_a_half_edited_file_does_not() {
+    let world = World::new(Agent::new(WORKING));
+    world.hand_over().await;
+    world.write_agents("[{\"name\": ");
+    world.pass(3600).await;
+    assert_eq!(world.chat.attempts(), 0);
+    world.write_agents("[]");
+    let delivered = world.chat.wait_for(1).await;
+    assert!(delivered[0].text.contains("was removed from agents.json"), "{delivered:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn moved_agent_gets_neither_question_nor_key_until_it_is_back() {
+    let world = World::new(Agent::new(WORKING));
+    world.hand_over().await;
+    let asked = world.agent.keys().len();
+    world.write_agents(
+        r#"[{"name": "travel-bot", "url": "http://evil.example/", "key": "k_secret_0123"}]"#,
+    );
+    let delivered = world.chat.wait_for(1).await;
+    assert!(delivered[0].key.ends_with(":origin-moved"), "{delivered:?}");
+    world.pass(3600).await;
+    assert_eq!((world.agent.keys().len(), world.chat.attempts()), (asked, 1));
+    world.write_agents(
+        r#"[{"name": "travel-bot", "url": "http://travel.example/", "key": "k_secret_0123"}]"#,
+    );
+    world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Lisbon");
+    let delivered = world.chat.wait_for(2).await;
+    assert!(delivered[1].key.ends_with(":completed"), "{delivered:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn auth_required_is_told_once_and_followed_by_the_outcome() {
+    let world = World::new(Agent::new(WORKING));
+    world.hand_over().await;
+    world.agent.set_task("t1", "TASK_STATE_AUTH_REQUIRED", "log in at https://x.example");
+    let delivered = world.chat.wait_for(1).await;
+    assert!(delivered[0].text.starts_with("[A2A question from"), "{delivered:?}");
+    world.pass(3600).await;
+    assert_eq!(world.chat.attempts(), 1);
+    world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Lisbon");
+    assert!(world.chat.wait_for(2).await[1].key.ends_with(":completed"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn result_for_an_unknown_conversation_goes_out_when_it_is_known_again() {
+    let world = World::new(Agent::new(WORKING));
+    world.chat.set_known(false);
+    world.hand_over().await;
+    world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Lisbon");
+    world.reach(&[WatchState::Claimed]).await;
+    world.pass(3600).await;
+    assert_eq!(world.chat.attempts(), 1);
+    world.chat.set_known(true);
+    world.watches.flush(volcanic_a2a_watch::WatchTarget::new("chat")).await;
+    world.chat.wait_for(1).await;
+    world.reach(&[WatchState::Done]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_announced_before_it_is_on_disk() {
+    let world = World::new(Agent::new(WORKING));
+    world.hand_over().await;
+    world.reach(&[WatchState::Watching]).await;
+    world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Lisbon");
+    world.store.set_failing(true);
+    world.pass(3600).await;
+    assert_eq!(world.chat.attempts(), 0);
+    world.store.set_failing(false);
+    world.chat.wait_for(1).await;
+    world.reach(&[WatchState::Done]).await;
+}
