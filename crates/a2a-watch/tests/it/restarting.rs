@@ -26,11 +26,15 @@ async fn watch_restore_follows_what_was_watched() {
 #[tokio::test(start_paused = true)]
 async fn watch_restore_takes_over_what_a_send_waited_for() {
     let mut world = World::new(Agent::new(WORKING));
-    let sending =
-        world.watches.send(world.order("hi"), Duration::from_mins(1), CancellationToken::new());
-    assert!(tokio::time::timeout(Duration::from_secs(5), sending).await.is_err());
-    assert_eq!(world.states(), [WatchState::Watching]);
-    world.crash().await;
+    let (watches, order) = (world.watches.clone(), world.order("hi"));
+    let mut sending = Box::pin(async move {
+        watches.send(order, Duration::from_mins(1), CancellationToken::new()).await
+    });
+    assert!(tokio::time::timeout(Duration::from_secs(5), &mut sending).await.is_err());
+    world.stop_hard().await;
+    assert_eq!(world.states(), [WatchState::Attended]);
+    drop(sending);
+    world.restart().await;
     world.reach(&[WatchState::Watching]).await;
     world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Lisbon");
     world.chat.wait_for(1).await;
