@@ -131,4 +131,15 @@ mod tests {
         assert_eq!(sanitize_remote_line("éééé", 3), "ééé…");
         assert_eq!(sanitize_remote_line("ééé", 3), "ééé");
     }
+
+    proptest::proptest! {
+        #[test]
+        fn no_line_of_any_text_begins_like_the_frame(text in "([\\[aA2 \\nFfiles:\r\u{2028}\u{200b}\u{202e}\u{0}]|Files|Context:|\\[A2A |\\PC){0,40}") {
+            let shown = sanitize_remote_text(&text);
+            for line in shown.split(['\n', '\u{2028}', '\u{2029}']) {
+                proptest::prop_assert!(line.starts_with(QUOTE) || !looks_like_frame(line), "{:?}", line);
+            }
+            proptest::prop_assert!(!shown.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\t')));
+        }
+    }
 }

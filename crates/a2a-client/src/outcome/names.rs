@@ -142,4 +142,18 @@ mod tests {
         assert_eq!(numbered("report.pdf", 2), "report-2.pdf");
         assert_eq!(numbered("report", 3), "report-3");
     }
+
+    proptest::proptest! {
+        #[test]
+        fn any_name_becomes_one_harmless_component(given in ".*", media_type in ".*", number in 2_u32..10_000) {
+            let name = safe_name(Some(&given), Some(&media_type));
+            for name in [numbered(&name, number), name] {
+                let path = std::path::Path::new(&name);
+                proptest::prop_assert_eq!(path.file_name().and_then(|name| name.to_str()), Some(name.as_str()));
+                proptest::prop_assert!(name.len() <= MAX_NAME + 5, "{}", name);
+                proptest::prop_assert!(!name.starts_with(['.', '-']), "{}", name);
+                proptest::prop_assert!(!name.chars().any(|c| c.is_control() || "/\\:*?\"<>|".contains(c)), "{}", name);
+            }
+        }
+    }
 }
