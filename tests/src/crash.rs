@@ -23,7 +23,7 @@ use volcanic_testkit::{Process, Program};
 pub use judge::{Judge, Phase};
 
 /// The longest a run of the assistant is left alone before it is killed whatever it does.
-const LONGEST_RUN: Duration = Duration::from_millis(2_500);
+const LONGEST_RUN: Duration = Duration::from_millis(1_800);
 
 /// How long the assistant has, at the very end, to bring everything to rest.
 const SETTLING: Duration = Duration::from_secs(90);
@@ -93,12 +93,11 @@ impl fmt::Display for CrashReport {
 pub async fn run(plan: &CrashPlan) -> Result<CrashReport> {
     let scene = Scene::prepare(&plan.volcanic).await?;
     let chance = Chance::seeded(plan.seed);
-    let operations = scene.count_operations().await?;
+    let (operations, mut screen) = scene.count_operations().await?;
     println!("one undisturbed turn has {operations} operations");
 
     let mut report = CrashReport::default();
     let mut typed = Vec::new();
-    let mut screen = Vec::new();
     for kill in 0..plan.kills {
         let word = format!("w{kill}x{}", &chance.uuid().simple().to_string()[..8]);
         let (shown, by_operation) = scene.live_and_die(&chance, &word, kill, operations).await?;
@@ -190,8 +189,8 @@ impl Scene {
             .quiet()
     }
 
-    /// How many operations a turn with a quick task has when nobody disturbs it.
-    async fn count_operations(&self) -> Result<u64> {
+    /// How many operations a turn with a quick task has when nobody disturbs it, and what it showed.
+    async fn count_operations(&self) -> Result<(u64, Vec<String>)> {
         let count = self.folder.path().join("count");
         let mut chat = self
             .chat("1")
@@ -202,11 +201,11 @@ impl Scene {
         chat.say("ask demo: echo calibration").await?;
         chat.line(Duration::from_secs(20), "an answer", |line| line.contains("echo: calibration"))
             .await?;
-        chat.finish(Duration::from_secs(20)).await?;
+        let (_, shown) = chat.finish(Duration::from_secs(20)).await?;
         let text = std::fs::read_to_string(&count).context("the shim counted nothing")?;
         let operations: u64 = text.trim().parse().context("the shim's count is no number")?;
         ensure!(operations > 10, "only {operations} operations were seen: is the shim loaded?");
-        Ok(operations)
+        Ok((operations, shown))
     }
 
     /// One life of the assistant: it is told something and killed. Returns what it showed, and whether an operation was
@@ -223,7 +222,7 @@ impl Scene {
         let mut program = self.chat(wait);
         let at_operation = kill % 2 == 1;
         if at_operation {
-            let at = 1 + fraction_of(chance, operations + operations / 2);
+            let at = 1 + fraction_of(chance, operations);
             program = program
                 .env("LD_PRELOAD", &self.shim)
                 .env("CRASH_UNDER", self.folder.path().canonicalize()?)
