@@ -168,7 +168,7 @@ pub(super) fn refuse(lower: &str) -> String {
     }
     let later =
         |name: &&str| if name.ends_with("__") { lower.starts_with(*name) } else { lower == *name };
-    if LATER.iter().any(|name| later(&name)) {
+    if LATER.iter().any(later) {
         return "this setting is not supported yet; leave it out".to_owned();
     }
     let section = lower.split("__").next().unwrap_or_default();

@@ -210,7 +210,7 @@ fn file_entries(
             // The parser's own message quotes the line, which may hold a secret.
             let error: &toml::de::Error = &error;
             let before = error.span().map_or(0, |span| span.start).min(text.len());
-            let line = text.as_bytes()[..before].iter().filter(|byte| **byte == b'\n').count() + 1;
+            let line = text.get(..before).unwrap_or_default().matches('\n').count() + 1;
             wrong(format!("line {line} is not valid TOML"));
             return Vec::new();
         }

@@ -4,7 +4,7 @@ use pulldown_cmark::{CodeBlockKind, CowStr, Event, Options, Parser, Tag, TagEnd}
 
 use super::entity::{Entity, EntityKind, FormattedText, untangle};
 
-/// Renders CommonMark with tables, strikethrough and task lists.
+/// Renders `CommonMark` with tables, strikethrough and task lists.
 ///
 /// Headings become bold, tables monospaced, images links. A source that renders to nothing visible comes back as it is.
 pub fn render_markdown(source: &str) -> FormattedText {
@@ -56,7 +56,7 @@ impl Writer {
                 self.close();
             }
             Event::InlineMath(text) | Event::DisplayMath(text) | Event::FootnoteReference(text) => {
-                self.write(&text)
+                self.write(&text);
             }
             Event::SoftBreak | Event::HardBreak => match &mut self.table {
                 Some(table) => table.cell.push(' '),
