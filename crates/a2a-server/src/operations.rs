@@ -23,6 +23,7 @@ use crate::{
 
 mod list;
 mod push_configs;
+mod run;
 mod send;
 mod stream;
 

@@ -1,8 +1,7 @@
 //! Sending a message: where a turn begins.
 
-use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
-use futures::FutureExt as _;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
@@ -15,7 +14,7 @@ use super::{Core, EventStream, history_length, too_many_streams, with_history};
 use crate::{
     caller::Caller,
     error::OperationError,
-    executor::{SinkError, TaskSink, Turn},
+    executor::{TaskSink, Turn},
     fanout::{EventReader, LoggedEvent},
     tasks::{
         ActiveTurn, CellState, ContextKey, Opening, TaskCell, TurnPhase, TurnPhases, is_plain_id,
@@ -323,57 +322,6 @@ impl Core {
         self.tracker.spawn(running.instrument(span));
         watched
     }
-
-    async fn run_turn(&self, turn: Turn, sink: &TaskSink, cancel: CancellationToken) {
-        if turn.hops > self.config.max_hops {
-            let reason = format!("the work came through more than {} agents", self.config.max_hops);
-            end(sink, Ending::Failed(&reason)).await;
-            return;
-        }
-        let work = self.executor.execute(turn, sink.clone(), cancel.clone());
-        let grace = async {
-            cancel.cancelled().await;
-            tokio::time::sleep(self.config.cancel_grace).await;
-        };
-        let ending = tokio::select! {
-            biased;
-            ended = AssertUnwindSafe(work).catch_unwind() => match ended {
-                // A task that a stop of the server cuts off is failed by whoever reads it next.
-                Ok(()) if self.cancel.is_cancelled() => Ending::CutOff,
-                Ok(()) => Ending::Returned,
-                Err(_) => {
-                    tracing::error!("executor panicked");
-                    Ending::Failed("The run failed unexpectedly.")
-                }
-            },
-            () = grace => Ending::CutOff,
-        };
-        end(sink, ending).await;
-    }
-}
-
-/// How an executor ended.
-enum Ending<'r> {
-    /// It returned.
-    Returned,
-    /// It broke.
-    Failed(&'r str),
-    /// The server stops, or the task was canceled and the executor did not return in time.
-    CutOff,
-}
-
-/// Ends a turn that said nothing final: with a failure, or without a word.
-async fn end(sink: &TaskSink, ending: Ending<'_>) {
-    let ended = match ending {
-        Ending::Returned => sink.fail_unless_waiting("The run ended without a result.").await,
-        Ending::Failed(reason) => sink.fail(reason).await,
-        Ending::CutOff => Ok(()),
-    };
-    match ended {
-        Ok(()) | Err(SinkError::Closed) => {}
-        Err(error) => tracing::error!(%error, "failed to keep the end of a task"),
-    }
-    sink.abandon().await;
 }
 
 fn hops(metadata: Option<&JsonObject>) -> Option<u32> {

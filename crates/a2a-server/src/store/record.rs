@@ -4,10 +4,10 @@ use std::fmt;
 
 use serde::{
     Deserialize, Deserializer, Serialize, Serializer,
-    de::{self, IgnoredAny, MapAccess, Visitor},
+    de::{self, MapAccess, Visitor},
     ser::SerializeMap as _,
 };
-use volcanic_a2a_types::{PushConfigId, Task, TaskPushNotificationConfig, TaskStatus};
+use volcanic_a2a_types::{JsonObject, PushConfigId, Task, TaskPushNotificationConfig, TaskStatus};
 
 use super::TaskSummary;
 
@@ -25,6 +25,8 @@ pub struct TaskRecord {
     pub push_configs: Vec<TaskPushNotificationConfig>,
     /// Calls still to be made, oldest first.
     pub pending_push: Vec<PendingPush>,
+    /// Members this version does not know, kept as they came.
+    pub extra: JsonObject,
 }
 
 /// A call of a webhook that is still to be made.
@@ -40,7 +42,13 @@ pub struct PendingPush {
 impl TaskRecord {
     /// Creates the record of a new task.
     pub fn new(task: Task, caller: impl Into<String>) -> Self {
-        Self { task, caller: caller.into(), push_configs: Vec::new(), pending_push: Vec::new() }
+        Self {
+            task,
+            caller: caller.into(),
+            push_configs: Vec::new(),
+            pending_push: Vec::new(),
+            extra: JsonObject::new(),
+        }
     }
 
     /// What lists need to know.
@@ -67,7 +75,7 @@ impl fmt::Debug for TaskRecord {
             .field("caller", &self.caller)
             .field("push_configs", &self.push_configs.len())
             .field("pending_push", &self.pending_push.len())
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 
@@ -82,11 +90,14 @@ impl Serialize for TaskRecord {
         if !self.pending_push.is_empty() {
             map.serialize_entry("pendingPush", &self.pending_push)?;
         }
+        for (name, value) in &self.extra {
+            map.serialize_entry(name, value)?;
+        }
         map.end()
     }
 }
 
-/// By hand, so that an unknown member costs nothing and a large task is not buffered.
+/// By hand, so that unknown members survive and a large task is not buffered for them.
 impl<'de> Deserialize<'de> for TaskRecord {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct RecordVisitor;
@@ -101,13 +112,16 @@ impl<'de> Deserialize<'de> for TaskRecord {
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<TaskRecord, A::Error> {
                 let (mut task, mut caller) = (None, None);
                 let (mut push_configs, mut pending_push) = (Vec::new(), Vec::new());
+                let mut extra = JsonObject::new();
                 while let Some(key) = map.next_key::<String>()? {
                     match key.as_str() {
                         "task" => task = Some(map.next_value()?),
                         "caller" => caller = Some(map.next_value()?),
                         "pushConfigs" => push_configs = map.next_value()?,
                         "pendingPush" => pending_push = map.next_value()?,
-                        _ => drop(map.next_value::<IgnoredAny>()?),
+                        _ => {
+                            extra.insert(key, map.next_value()?);
+                        }
                     }
                 }
                 Ok(TaskRecord {
@@ -115,6 +129,7 @@ impl<'de> Deserialize<'de> for TaskRecord {
                     caller: caller.ok_or_else(|| de::Error::missing_field("caller"))?,
                     push_configs,
                     pending_push,
+                    extra,
                 })
             }
         }

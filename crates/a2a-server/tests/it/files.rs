@@ -80,6 +80,26 @@ async fn task_that_a_restart_cut_off_is_failed_when_it_is_next_read() {
 }
 
 #[tokio::test]
+async fn members_that_nobody_knows_survive_a_change() {
+    let workspace = TempDir::new().unwrap();
+    let remote = start(workspace.path()).await;
+    let asked = remote.send("book a table").await;
+    let file =
+        workspace.path().join(FOLDER).join(format!("{}.json", asked["id"].as_str().unwrap()));
+    let mut kept: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    kept["note"] = json!({"by": "the owner"});
+    kept["task"]["colour"] = json!("red");
+    fs::write(&file, kept.to_string()).unwrap();
+    remote.call("SendMessage", answer_to(&asked, "Friday")).await;
+    let kept: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    assert_eq!(kept["task"]["status"]["state"], "TASK_STATE_COMPLETED");
+    assert_eq!(
+        (&kept["note"]["by"], &kept["task"]["colour"]),
+        (&json!("the owner"), &json!("red"))
+    );
+}
+
+#[tokio::test]
 async fn unusable_files_are_no_tasks_and_harm_nobody() {
     let workspace = TempDir::new().unwrap();
     let remote = start(workspace.path()).await;

@@ -1,17 +1,30 @@
 //! Pushes, both ways.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use async_trait::async_trait;
+use bytes::Bytes;
+use http::{Request, Response};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tokio::net::TcpListener;
-use tokio_util::sync::CancellationToken;
-use volcanic_a2a_server::{FileTasks, PushConfig, PushReceiver, ServerConfig, push_router, serve};
-use volcanic_base::ConfinedDir;
+use tokio::{net::TcpListener, sync::mpsc, time::Instant};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use volcanic_a2a_server::{
+    Caller, FileTasks, MemoryTasks, OperationDeps, Operations, PushConfig, PushReceiver,
+    ServerConfig, push_router, scripted::Journal, serve,
+};
+use volcanic_a2a_types::{
+    Message, Part, SendMessageConfiguration, SendMessageRequest, TaskPushNotificationConfig,
+};
+use volcanic_base::{Chance, ConfinedDir, SystemClock};
+use volcanic_net::{CallKind, NetBody, NetError, Transport};
 
 use crate::{
-    remote::{Remote, Setup, answer_to, header, message, response_of, state_of},
+    remote::{Remote, Setup, answer_to, header, message, response_of, scripted, state_of},
     webhook::Webhook,
 };
 
@@ -153,6 +166,69 @@ async fn pushes_that_a_stop_cut_off_are_sent_after_the_restart() {
     let mut states = hook.states(3).await;
     states.sort();
     assert_eq!(states, ["COMPLETED 200", "FAILED 200", "WORKING 200"]);
+}
+
+/// A network that answers as told and notes when it was asked.
+#[derive(Debug)]
+struct Answering {
+    answers: Mutex<VecDeque<Response<NetBody>>>,
+    asked: mpsc::Sender<Instant>,
+}
+
+#[async_trait]
+impl Transport for Answering {
+    async fn send(
+        &self,
+        _request: Request<Bytes>,
+        _kind: CallKind,
+    ) -> Result<Response<NetBody>, NetError> {
+        self.asked.send(Instant::now()).await.unwrap();
+        Ok(self.answers.lock().unwrap().pop_front().unwrap_or_else(|| answer(200, None)))
+    }
+}
+
+fn answer(status: u16, retry_after: Option<&str>) -> Response<NetBody> {
+    let mut answer = Response::builder().status(status);
+    if let Some(wait) = retry_after {
+        answer = answer.header("retry-after", wait);
+    }
+    answer.body(NetBody::new(axum::body::Body::empty())).unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn webhook_may_lengthen_a_pause_within_limits_but_not_shorten_it() {
+    let answers = [Some("7"), Some("0"), None, Some("99999")].map(|wait| answer(503, wait)).into();
+    let (sender, mut asked) = mpsc::channel(10);
+    let (tracker, cancel) = (TaskTracker::new(), CancellationToken::new());
+    let push = PushConfig {
+        pauses: vec![Duration::from_secs(1); 4],
+        jitter: 0.0,
+        max_retry_after: Duration::from_secs(20),
+        ..PushConfig::default()
+    };
+    let deps = OperationDeps {
+        executor: scripted(Arc::new(Journal::in_memory())),
+        store: Arc::new(MemoryTasks::default()),
+        clock: Arc::new(SystemClock),
+        chance: Arc::new(Chance::seeded(1)),
+        push: Some(Arc::new(Answering { answers: Mutex::new(answers), asked: sender })),
+    };
+    let config = Arc::new(ServerConfig { push, ..ServerConfig::default() });
+    let operations = Operations::spawn(config, deps, &tracker, cancel.clone());
+    let mut configuration = SendMessageConfiguration::default();
+    configuration.task_push_notification_config =
+        Some(TaskPushNotificationConfig::new("https://hook.example/"));
+    let message = Message::user("m", vec![Part::text("reject")]);
+    let request = SendMessageRequest::new(message).with_configuration(configuration);
+    operations.send(&Caller::named("ann"), request).await.unwrap();
+    let mut times = Vec::new();
+    for _ in 0..5 {
+        times.push(asked.recv().await.unwrap());
+    }
+    let pauses: Vec<u64> =
+        times.windows(2).map(|pair| pair[1].duration_since(pair[0]).as_secs()).collect();
+    assert_eq!(pauses, [7, 1, 1, 20]);
+    cancel.cancel();
 }
 
 #[derive(Debug)]

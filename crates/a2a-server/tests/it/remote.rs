@@ -23,7 +23,7 @@ use volcanic_a2a_server::{
     scripted::{Journal, ScriptRules, ScriptedAgent},
     serve_with,
 };
-use volcanic_a2a_types::{SseDecoder, SseLimits};
+use volcanic_a2a_types::{SseDecoder, SseEvent, SseLimits};
 use volcanic_base::{Chance, SystemClock};
 use volcanic_net::{CallKind, NetBody, NetClient, NetConfig, Transport};
 
@@ -171,10 +171,17 @@ impl Remote {
 
     /// Calls a method that streams.
     pub(crate) async fn stream(&self, method: &str, params: Value) -> Events {
+        self.try_stream(method, params).await.expect("a stream")
+    }
+
+    /// Calls a method that streams, unless it is answered otherwise.
+    pub(crate) async fn try_stream(&self, method: &str, params: Value) -> Option<Events> {
         let response = self.rpc(method, &params).await;
-        assert_eq!(response.headers()["content-type"], "text/event-stream");
+        if response.headers()["content-type"] != "text/event-stream" {
+            return None;
+        }
         let limits = SseLimits { max_event: 1 << 24, max_line: 1 << 24, max_comment: 1 << 16 };
-        Events { body: response.into_body(), decoder: SseDecoder::new(limits) }
+        Some(Events { body: response.into_body(), decoder: SseDecoder::new(limits) })
     }
 
     async fn rpc(&self, method: &str, params: &Value) -> Response<NetBody> {
@@ -219,13 +226,27 @@ pub(crate) struct Events {
 impl Events {
     /// The result of the next event; `None` at the end.
     pub(crate) async fn next(&mut self) -> Option<Value> {
+        let event = self.next_raw().await?;
+        assert_eq!(event.name, None, "{}", event.data);
+        let mut answer: Value = serde_json::from_str(&event.data).unwrap();
+        assert_eq!(answer["id"], "q");
+        Some(answer["result"].take())
+    }
+
+    /// The last event, as it came.
+    pub(crate) async fn last_raw(&mut self) -> SseEvent {
+        let mut last = None;
+        while let Some(event) = self.next_raw().await {
+            last = Some(event);
+        }
+        last.unwrap()
+    }
+
+    async fn next_raw(&mut self) -> Option<SseEvent> {
         within(async {
             loop {
                 if let Some(event) = self.decoder.next_event().unwrap() {
-                    assert_eq!(event.name, None, "{}", event.data);
-                    let mut answer: Value = serde_json::from_str(&event.data).unwrap();
-                    assert_eq!(answer["id"], "q");
-                    return Some(answer["result"].take());
+                    return Some(event);
                 }
                 self.decoder.push(&self.body.next_chunk().await?.unwrap());
             }

@@ -6,10 +6,10 @@ use futures::FutureExt as _;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use volcanic_a2a_server::{
-    ServerConfig,
+    FanoutLimits, ServerConfig,
     scripted::{Journal, ScriptRules, ScriptedAgent},
 };
-use volcanic_a2a_types::{Artifact, Part};
+use volcanic_a2a_types::{Artifact, Part, Task, TaskState};
 use volcanic_base::SystemClock;
 
 use crate::remote::{Setup, answer_to, does, message, said, short, state_of, within};
@@ -157,4 +157,67 @@ async fn quiet_stream_shows_signs_of_life_and_ends_when_the_server_stops() {
     while let Some(chunk) = within(body.next_chunk()).await {
         chunk.expect("the stream should end in order");
     }
+}
+
+#[tokio::test]
+async fn snapshot_and_later_events_make_up_the_whole_at_any_moment() {
+    const PIECES: usize = 300;
+    let executor = does(|_, sink, _| {
+        async move {
+            let piece = |number: usize| vec![Part::text(format!("{number},"))];
+            sink.begin_artifact(Artifact::new("response", piece(0))).await.unwrap();
+            for number in 1..PIECES {
+                sink.append("response".into(), piece(number)).await.unwrap();
+                tokio::task::yield_now().await;
+            }
+            sink.complete().await.unwrap();
+        }
+        .boxed()
+    });
+    let remote = Setup::running(executor).start().await;
+    let mut first = remote.stream("SendStreamingMessage", message("x")).await;
+    let mut streams = Vec::new();
+    let id = first.next().await.unwrap()["task"]["id"].take();
+    while streams.len() < 20 {
+        let answer = remote.try_stream("SubscribeToTask", json!({"id": id})).await;
+        let Some(events) = answer else { break };
+        streams.push(events);
+    }
+    assert!(streams.len() > 3, "the task should not have ended so soon");
+    let whole: String = (0..PIECES).map(|number| format!("{number},")).collect();
+    for mut events in streams {
+        let snapshot = events.next().await.unwrap()["task"].take();
+        let mut task: Task = serde_json::from_value(snapshot).unwrap();
+        while let Some(event) = events.next().await {
+            task.apply(&serde_json::from_value(event).unwrap());
+        }
+        assert_eq!(task.status.state, TaskState::Completed);
+        let parts = task.artifacts[0].parts.iter().filter_map(Part::as_text);
+        assert_eq!(parts.collect::<String>(), whole);
+    }
+}
+
+#[tokio::test]
+async fn stream_that_is_not_read_is_cut_off_with_an_error_and_the_task_goes_on() {
+    let executor = does(|_, sink, _| {
+        async move {
+            // More than the sockets between the two can hold.
+            for number in 0..400 {
+                let part = Part::text("x".repeat(64 << 10));
+                sink.artifact(Artifact::new(format!("a{}", number % 2), vec![part])).await.unwrap();
+            }
+            sink.complete().await.unwrap();
+        }
+        .boxed()
+    });
+    let fanout = FanoutLimits { task_bytes: 1 << 20, ..FanoutLimits::default() };
+    let config = ServerConfig { fanout, ..ServerConfig::default() };
+    let remote = Setup { config, ..Setup::running(executor) }.start().await;
+    let mut slow = remote.stream("SendStreamingMessage", message("x")).await;
+    let id = slow.next().await.unwrap()["task"]["id"].take();
+    remote.wait_for(id.as_str().unwrap(), "COMPLETED").await;
+    let last = slow.last_raw().await;
+    assert_eq!(last.name.as_deref(), Some("error"));
+    let error: Value = serde_json::from_str(&last.data).unwrap();
+    assert_eq!((&error["id"], &error["error"]["code"]), (&json!("q"), &json!(-32603)));
 }
