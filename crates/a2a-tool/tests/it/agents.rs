@@ -1,0 +1,84 @@
+use serde_json::json;
+use volcanic_a2a_tool::overview;
+use volcanic_a2a_watch::WatchTarget;
+
+use crate::agent::KEY;
+use crate::world::World;
+
+#[tokio::test(start_paused = true)]
+async fn agents_lists_cards_and_skills() {
+    let world = World::new();
+    let output = world.call(json!({"action": "agents"})).await;
+    assert!(!output.is_error);
+    let lines: Vec<_> = output.text.lines().collect();
+    assert_eq!(lines.len(), 3, "{}", output.text);
+    assert!(lines[0].starts_with("travel-bot: Plans trips."), "{}", output.text);
+    assert_eq!(lines[1], "  card: Travel Bot (neither streams nor pushes)");
+    assert_eq!(lines[2], "  skill plan (Planning): Plans a trip. e.g. \"one\", \"two\", \"three\"");
+}
+
+#[tokio::test(start_paused = true)]
+async fn agents_unreachable_agent_and_bad_entries_are_listed() {
+    let world = World::new();
+    world.write_agents(
+        r#"[
+            {"name": "gone", "url": "http://gone.example/nothing/here/", "description": "Was here."},
+            {"name": "BAD", "url": "http://x.example/"}
+        ]"#,
+    );
+    let output = world.call(json!({"action": "agents"})).await;
+    assert!(output.text.starts_with("gone: Was here.\n  unreachable ("), "{}", output.text);
+    assert!(output.text.contains("\nskipped: \"BAD\""), "{}", output.text);
+}
+
+#[tokio::test(start_paused = true)]
+async fn agents_file_edited_applies_to_next_call() {
+    let world = World::new();
+    world.write_agents("[]");
+    let output = world.call(json!({"action": "agents"})).await;
+    assert_eq!(output.text, "No agents are configured. They stand in .volcanic/a2a/agents.json.");
+    world.write_agents(r#"[{"name": "new-bot", "url": "http://travel.example/"}]"#);
+    let output = world.call(json!({"action": "agents"})).await;
+    assert!(output.text.starts_with("new-bot: "), "{}", output.text);
+}
+
+#[tokio::test(start_paused = true)]
+async fn agents_malformed_file_reports_file() {
+    let world = World::new();
+    world.write_agents("[{");
+    for action in [
+        json!({"action": "agents"}),
+        json!({"action": "send", "agent": "travel-bot", "message": "hi"}),
+        json!({"action": "status", "agent": "travel-bot", "taskId": "t1"}),
+    ] {
+        let output = world.call(action).await;
+        assert!(
+            output.is_error && output.text.contains(".volcanic/a2a/agents.json"),
+            "{}",
+            output.text
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn overview_shows_agents_and_watches_without_secrets() {
+    let world = World::new();
+    let target = WatchTarget::new("111");
+    let text = overview(&world.workspace(), &world.watches, &target).await;
+    assert_eq!(
+        text,
+        format!(
+            "Agents:\n- travel-bot: http://travel.example/ (key ****{})\nNo watches.",
+            &KEY[KEY.len() - 4..]
+        )
+    );
+    let mut sending =
+        Box::pin(world.call(json!({"action": "send", "agent": "travel-bot", "message": "slow"})));
+    assert!(tokio::time::timeout(std::time::Duration::from_secs(2), &mut sending).await.is_err());
+    let text = overview(&world.workspace(), &world.watches, &target).await;
+    assert!(
+        text.ends_with("Watches:\n- travel-bot: task t1 (poll, attended, 0s, last: working)"),
+        "{text}"
+    );
+    assert!(!text.contains(KEY) && !text.contains("secret="), "{text}");
+}

@@ -1,0 +1,12 @@
+//! The tool and the delivery, with an agent in memory and in paused time.
+
+#[cfg(test)]
+mod agent;
+#[cfg(test)]
+mod agents;
+#[cfg(test)]
+mod delivering;
+#[cfg(test)]
+mod sending;
+#[cfg(test)]
+mod world;
