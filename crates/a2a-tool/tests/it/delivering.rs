@@ -12,7 +12,7 @@ async fn result_is_delivered_once_with_hops_and_source_and_wakes_the_session() {
     let world = World::new();
     world.call(json!({"action": "send", "agent": "travel-bot", "message": "slow"})).await;
     world.agent.complete("t1", "Lisbon");
-    tokio::time::sleep(Duration::from_secs(60)).await;
+    tokio::time::sleep(Duration::from_mins(1)).await;
     let waiting = world.store.waiting(&target()).await.unwrap();
     let [prompt] = waiting.as_slice() else { panic!("{waiting:?}") };
     assert_eq!(
@@ -22,7 +22,7 @@ async fn result_is_delivered_once_with_hops_and_source_and_wakes_the_session() {
     assert_eq!((prompt.prompt.origin, prompt.prompt.hops), (Origin::Delivery, 2));
     assert_eq!(prompt.prompt.source.as_ref().unwrap().as_str(), "m7");
     assert_eq!(*world.woken.lock().unwrap(), [target()]);
-    tokio::time::sleep(Duration::from_secs(3600)).await;
+    tokio::time::sleep(Duration::from_hours(1)).await;
     assert_eq!(world.waiting().await.len(), 1);
 }
 
@@ -32,7 +32,7 @@ async fn store_that_fails_for_a_moment_only_delays_a_result() {
     world.call(json!({"action": "send", "agent": "travel-bot", "message": "slow"})).await;
     world.store.fail_next(3);
     world.agent.complete("t1", "Lisbon");
-    tokio::time::sleep(Duration::from_secs(60)).await;
+    tokio::time::sleep(Duration::from_mins(1)).await;
     assert_eq!(world.waiting().await.len(), 1);
 }
 

@@ -154,7 +154,7 @@ async fn cancel_tells_the_canceled_task_and_ends_its_watch() {
         output.text
     );
     output.on_committed.unwrap()();
-    tokio::time::sleep(std::time::Duration::from_secs(3600)).await;
+    tokio::time::sleep(std::time::Duration::from_hours(1)).await;
     assert!(world.waiting().await.is_empty());
     assert_eq!(world.records.all_watches()[0].state, WatchState::Done);
 }
