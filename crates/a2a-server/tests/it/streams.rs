@@ -184,7 +184,8 @@ async fn snapshot_and_later_events_make_up_the_whole_at_any_moment() {
         streams.push(events);
     }
     assert!(streams.len() > 3, "the task should not have ended so soon");
-    let whole: String = (0..PIECES).map(|number| format!("{number},")).collect();
+    let whole: Vec<String> = (0..PIECES).map(|number| format!("{number},")).collect();
+    let whole = whole.concat();
     for mut events in streams {
         let snapshot = events.next().await.unwrap()["task"].take();
         let mut task: Task = serde_json::from_value(snapshot).unwrap();
