@@ -96,8 +96,13 @@ pub async fn run(plan: &InteropPlan) -> Result<InteropReport> {
             let broken = format!("{scenario} on {kind}, broken on purpose");
             if wanted(&broken) && (!plan.quick || kind == scenario.breaks_on()) {
                 let played = scenario.play(plan, kind, true).await;
-                let stayed_green = "it stayed green although the peer was broken";
-                report.add(broken, played.ok().map(|()| stayed_green.to_owned()));
+                let wanted = scenario.fault_when_broken();
+                let fault = match played.map_err(|error| format!("{error:#}")) {
+                    Ok(()) => Some("it stayed green although the peer was broken".to_owned()),
+                    Err(error) if error.contains(wanted) => None,
+                    Err(error) => Some(format!("it failed, but not with \"{wanted}\":\n{error}")),
+                };
+                report.add(broken, fault);
             }
         }
     }

@@ -74,6 +74,17 @@ impl Scenario {
         }
     }
 
+    /// What the report of a broken peer must say: that the check failed which the breakage is about, and no other.
+    pub(super) fn fault_when_broken(self) -> &'static str {
+        match self {
+            Self::Quick => "did not show the answer",
+            Self::Ask => "did not show a task that is input-required",
+            Self::File => "the file holds \"not what was asked\"",
+            Self::Poll => "did not show the result",
+            Self::Push => "no result was pushed",
+        }
+    }
+
     /// Plays it.
     pub(super) async fn play(self, plan: &InteropPlan, kind: PeerKind, broken: bool) -> Result<()> {
         let peer = Peer::start(plan, kind, broken.then(|| self.key())).await?;
@@ -174,7 +185,8 @@ async fn push(plan: &InteropPlan, peer: &Peer, word: &str) -> Result<()> {
         .await?;
     telegram
         .await_message(OWNER, PUSHED, |message| message.text.contains(&format!("slow: {word}")))
-        .await?;
+        .await
+        .context("no result was pushed")?;
     ensure!(route.requested("POST /a2a/push/"), "the result came, but not by a push");
     ensure!(peer.proxy.requested("CreateTaskPushNotificationConfig"), "no push config was made");
     ensure!(
