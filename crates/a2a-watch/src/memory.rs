@@ -138,6 +138,14 @@ impl WatchStore for MemoryWatchStore {
         Ok(self.working("keep a watch")?.keep(watch))
     }
 
+    async fn add_watches(
+        &self,
+        watches: &[WatchRecord],
+    ) -> Result<Vec<WatchRecord>, WatchStoreError> {
+        let mut inner = self.working("keep watches")?;
+        Ok(watches.iter().map(|watch| inner.keep(watch)).collect())
+    }
+
     async fn update(
         &self,
         expected_epoch: u64,

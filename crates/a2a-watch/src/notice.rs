@@ -94,6 +94,25 @@ pub(crate) fn unknown_send(agent: &str, context_id: Option<&ContextId>, reason: 
     )
 }
 
+/// Tasks of a moved or restored workspace are followed again.
+pub(crate) fn imported(watches: &[WatchRecord]) -> String {
+    let tasks: Vec<_> = watches
+        .iter()
+        .map(|record| {
+            format!(
+                "task {} of agent \"{}\"",
+                sanitize_remote_line(record.task_id.as_str(), MAX_ID),
+                record.agent
+            )
+        })
+        .collect();
+    format!(
+        "[A2A notice (watches imported)]\nThis workspace came with a list of tasks that were being followed: {}. They are \
+         followed again from here; their results are read anew and will be delivered to this conversation.",
+        tasks.join(", ")
+    )
+}
+
 /// The frame around what is no outcome of a task.
 fn ours(
     agent: &str,

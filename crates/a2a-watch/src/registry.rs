@@ -5,6 +5,7 @@ mod attending;
 mod closing;
 mod context;
 mod handle;
+mod importing;
 mod jobs;
 mod reading;
 mod restoring;
@@ -17,7 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt as _;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 use tokio::sync::mpsc;
@@ -50,7 +51,7 @@ pub fn spawn(
     cancel: CancellationToken,
 ) -> WatchHandle {
     let (sender, commands) = mpsc::channel(config.queue.max(1));
-    let context = Arc::new(Context::new(config, deps, cancel));
+    let context = Arc::new(Context::new(config, deps, cancel.child_token()));
     let registry = Registry {
         context,
         commands,
@@ -319,15 +320,16 @@ impl Registry {
         listens.then(|| Secret::new(self.context.deps.chance.token()))
     }
 
-    /// Sets the timers anew when the wall clock jumped, since pauses are promised in real time.
+    /// Sets the timers anew when the wall clock ran ahead of the monotonic one, as after a sleep of the machine: pauses are
+    /// promised in real time. A clock that was set back changes nothing.
     fn check_clocks(&mut self, (at, wall): (Instant, Timestamp)) -> (Instant, Timestamp) {
         let (now_at, now) = (Instant::now(), self.now());
-        let passed = jiff::SignedDuration::try_from(now_at - at).unwrap_or_default();
-        let drift = (now.duration_since(wall) - passed).unsigned_abs();
-        if drift > self.context.config.clock_drift {
-            tracing::warn!(
-                drift_ms = drift.as_millis(),
-                "the wall clock jumped, timers are set anew"
+        let passed = SignedDuration::try_from(now_at - at).unwrap_or_default();
+        let ahead = Duration::try_from(now.duration_since(wall) - passed).unwrap_or_default();
+        if ahead > self.context.config.clock_drift {
+            tracing::info!(
+                ahead_ms = ahead.as_millis(),
+                "the wall clock ran ahead, timers are set anew"
             );
             let idle: Vec<_> = self
                 .watches
@@ -336,17 +338,11 @@ impl Registry {
                 .map(|(id, followed)| (id.clone(), followed.watch.record().next_check_at))
                 .collect();
             for (id, due_at) in idle {
-                let left = due_at.map_or(Duration::ZERO, |due_at| {
-                    Duration::try_from(due_at.duration_since(now)).unwrap_or_default()
-                });
-                self.carry_out(&id, Some(WatchEffect::Wait(left.min(self.longest_pause()))));
+                let left = due_at.map_or(SignedDuration::ZERO, |due_at| due_at.duration_since(now));
+                let left = Duration::try_from(left).unwrap_or_default();
+                self.carry_out(&id, Some(WatchEffect::Wait(left)));
             }
         }
         (now_at, now)
-    }
-
-    fn longest_pause(&self) -> Duration {
-        let config = &self.context.config;
-        config.poll_pauses.iter().copied().max().unwrap_or_default().max(config.safety_read)
     }
 }

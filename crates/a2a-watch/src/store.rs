@@ -43,6 +43,15 @@ pub trait WatchStore: Send + Sync + fmt::Debug {
     /// [`WatchStoreError`] when the commit failed.
     async fn add_watch(&self, watch: &WatchRecord) -> Result<WatchRecord, WatchStoreError>;
 
+    /// As [`WatchStore::add_watch`] for several watches in one commit, so that an import happens as a whole or not at all.
+    ///
+    /// # Errors
+    /// [`WatchStoreError`] when the commit failed; none is kept then.
+    async fn add_watches(
+        &self,
+        watches: &[WatchRecord],
+    ) -> Result<Vec<WatchRecord>, WatchStoreError>;
+
     /// Writes a watch if its kept epoch still is `expected_epoch`, with epoch `expected_epoch + 1` whatever
     /// `watch.epoch` says. Returns whether it was written.
     ///

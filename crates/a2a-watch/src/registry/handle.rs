@@ -72,11 +72,7 @@ impl WatchHandle {
         let left = CancellationToken::new();
         let _leave_on_drop = left.clone().drop_guard();
         let command = Command::Send(Box::new(SendCommand { order, wait, left, reply }));
-        tokio::select! {
-            biased;
-            () = cancel.cancelled() => return Ok(SendEnd::Left),
-            queued = self.commands.send(command) => queued.map_err(|_| SendError::Stopped)?,
-        }
+        self.commands.send(command).await.map_err(|_| SendError::Stopped)?;
         tokio::select! {
             biased;
             end = end => end.unwrap_or(Err(SendError::Stopped)),

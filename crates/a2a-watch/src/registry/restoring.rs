@@ -1,11 +1,13 @@
 //! What happens once at start: watches are re-armed, kept texts go out, open sends are looked for.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
 use super::closing::OpenSend;
 use super::context::Context;
+use super::importing::import_all;
 use super::jobs::JobEnd;
 use super::sending::{Recovered, recover};
 use super::{Followed, Registry};
@@ -19,6 +21,8 @@ use crate::store::WatchStoreError;
 pub(super) struct Restored {
     watches: Vec<WatchRecord>,
     sends: Vec<SendRecord>,
+    /// Workspaces whose view may be stale.
+    views: Vec<PathBuf>,
 }
 
 impl Registry {
@@ -42,11 +46,15 @@ impl Registry {
 
     pub(super) fn on_restored(&mut self, restored: Restored, reply: oneshot::Sender<()>) {
         let stagger = self.context.config.restore_stagger;
-        let Restored { watches, sends } = restored;
+        let Restored { watches, sends, views } = restored;
         tracing::info!(watches = watches.len(), sends = sends.len(), "watches restored");
         for (place, record) in (0_u32..).zip(watches) {
             self.adopt(record, stagger.saturating_mul(place));
         }
+        for workspace in &views {
+            self.views.changed(workspace);
+        }
+        self.arm_view();
         for send in sends {
             if !self.open_sends.insert(send.message_id.clone()) {
                 continue;
@@ -111,6 +119,7 @@ impl Registry {
 }
 
 async fn load(context: &Context) -> Result<Restored, WatchStoreError> {
+    let views = import_all(context).await?;
     let store = &context.deps.store;
-    Ok(Restored { watches: store.live().await?, sends: store.open_sends().await? })
+    Ok(Restored { watches: store.live().await?, sends: store.open_sends().await?, views })
 }

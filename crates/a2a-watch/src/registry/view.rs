@@ -12,7 +12,7 @@ use super::{Followed, Registry, Timer};
 use crate::record::{WatchId, WatchRecord};
 
 /// Where the view stands in a workspace.
-const PENDING_FILE: &str = ".volcanic/a2a/pending.json";
+pub(super) const PENDING_FILE: &str = ".volcanic/a2a/pending.json";
 const PENDING_FOLDER: &str = ".volcanic/a2a";
 
 /// Which views may differ from what is on disk.

@@ -54,3 +54,16 @@ async fn view_that_could_not_be_written_is_written_later() {
     world.pass(3).await;
     assert_eq!(world.pending().unwrap()[0]["taskId"], "t1");
 }
+
+#[tokio::test(start_paused = true)]
+async fn stale_view_of_a_known_workspace_is_mended_at_start() {
+    let mut world = World::new(Agent::new(OnSend::Task("TASK_STATE_COMPLETED")));
+    world.hand_over().await;
+    world.reach(&[WatchState::Done]).await;
+    world.shut_down().await;
+    let path = world.workspace().join(".volcanic/a2a/pending.json");
+    std::fs::write(path, r#"[{"agent": "travel-bot", "taskId": "t1"}]"#).unwrap();
+    world.restart().await;
+    world.pass(2).await;
+    assert_eq!((world.pending().unwrap(), world.chat.attempts()), (json!([]), 1));
+}

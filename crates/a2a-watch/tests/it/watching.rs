@@ -133,3 +133,14 @@ async fn nothing_is_announced_before_it_is_on_disk() {
     world.chat.wait_for(1).await;
     world.reach(&[WatchState::Done]).await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn watch_that_came_due_while_the_machine_slept_is_read_soon() {
+    let world = World::new(Agent::new(WORKING));
+    world.hand_over().await;
+    world.pass(15 + 30 + 60 + 120 + 10).await;
+    let reads = world.agent.calls("GetTask").len();
+    world.jump(3600);
+    world.pass(31).await;
+    assert_eq!(world.agent.calls("GetTask").len(), reads + 1);
+}

@@ -28,13 +28,13 @@ const PATIENCE: Duration = Duration::from_hours(24 * 7);
 /// A wall clock that goes with tokio's.
 #[derive(Debug)]
 struct PausedClock {
-    start: Timestamp,
+    start: Mutex<Timestamp>,
     at: Instant,
 }
 
 impl Clock for PausedClock {
     fn now(&self) -> Timestamp {
-        self.start + self.at.elapsed()
+        *self.start.lock().unwrap() + self.at.elapsed()
     }
 }
 
@@ -132,7 +132,7 @@ impl World {
         config.jitter = 0.0;
         change(&mut config);
         let clock = Arc::new(PausedClock {
-            start: "2026-11-30T12:00:00Z".parse().unwrap(),
+            start: Mutex::new("2026-11-30T12:00:00Z".parse().unwrap()),
             at: Instant::now(),
         });
         let chat = Arc::new(Chat::default());
@@ -256,6 +256,11 @@ impl World {
         };
         let end = tokio::time::timeout(PATIENCE, reached).await;
         assert!(end.is_ok(), "{:?} instead of {states:?}", self.states());
+    }
+
+    /// Lets the wall clock jump, as after a sleep of the machine.
+    pub(crate) fn jump(&self, seconds: u64) {
+        *self.clock.start.lock().unwrap() += Duration::from_secs(seconds);
     }
 
     /// Lets time pass.
