@@ -5,40 +5,44 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 use clap::{Args, Parser, Subcommand};
 use volcanic_base::parse_duration;
 
+mod examples;
+
 /// A personal assistant that hands work to other agents and brings the outcome back.
 #[derive(Debug, Parser)]
-#[command(name = "volcanic", version, after_help = EXAMPLES)]
+#[command(name = "volcanic", version, after_help = examples::ALL)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
 }
 
-const EXAMPLES: &str = "Examples:
-  volcanic demo                                  see everything happen, without a token or a key
-  volcanic chat --model openai:gpt-5             talk to the assistant (OPENAI_API_KEY is set)
-  volcanic agents                                who may be called from this folder
-  volcanic send travel-bot 'Rome in May' --wait 2m
-  volcanic send http://localhost:5099/ hello     an agent by its address";
 
 /// A command.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Talk to the assistant; results of long tasks arrive by themselves.
+    #[command(after_help = examples::CHAT)]
     Chat(ChatArgs),
     /// List the agents of the workspace with what their cards say.
+    #[command(after_help = examples::AGENTS)]
     Agents(AgentsArgs),
     /// Send a message to an agent and wait for the outcome.
+    #[command(after_help = examples::SEND)]
     Send(SendArgs),
     /// Ask an agent about a task.
+    #[command(after_help = examples::STATUS)]
     Status(StatusArgs),
     /// Ask an agent to cancel a task.
+    #[command(after_help = examples::CANCEL)]
     Cancel(TaskArgs),
     /// Show the tasks that the assistant of this workspace follows.
+    #[command(after_help = examples::WATCHES)]
     Watches(WatchesArgs),
-    /// Be a remote agent.
+    /// Be a remote agent that follows rules, to try things on.
+    #[command(after_help = examples::SERVE)]
     Serve(ServeArgs),
     /// Show everything on this machine: a remote agent, an assistant, and a crash in between.
+    #[command(after_help = examples::DEMO)]
     Demo(DemoArgs),
 }
 
@@ -56,7 +60,8 @@ pub struct ChatArgs {
     #[command(flatten)]
     #[expect(missing_docs, reason = "described where it is defined")]
     pub at: WorkspaceArgs,
-    /// `openai:MODEL` (any OpenAI-compatible server: OPENAI_API_KEY, OPENAI_BASE_URL), `scripted`, or `scripted:RULES.toml`.
+    /// `openai:NAME` (OPENAI_API_KEY, or OPENAI_BASE_URL of any server that speaks chat completions), `scripted`, or
+    /// `scripted:RULES.toml`. Without it a scripted model answers.
     #[arg(long, value_name = "MODEL")]
     pub model: Option<String>,
 }
@@ -75,9 +80,9 @@ pub struct AgentsArgs {
 /// How an agent is found.
 #[derive(Debug, Clone, Args)]
 pub struct AgentArgs {
-    /// A name from agents.json, or an http(s) URL.
+    /// A name from the workspace's agents.json, or an http(s) URL.
     pub agent: String,
-    /// A file that holds the key for an agent given by URL.
+    /// A file that holds the key of an agent given by URL; keys are never given on the command line.
     #[arg(long, value_name = "FILE")]
     pub key_file: Option<PathBuf>,
     #[command(flatten)]
@@ -93,19 +98,19 @@ pub struct SendArgs {
     pub to: AgentArgs,
     /// The message.
     pub text: String,
-    /// A file of the workspace to attach; may be given several times.
+    /// A file of the workspace to attach, as a path in it; may be given several times.
     #[arg(long = "file", value_name = "FILE")]
     pub files: Vec<String>,
     /// Continue this conversation with the agent.
     #[arg(long, value_name = "ID")]
     pub context: Option<String>,
-    /// Answer the question of this task.
+    /// Answer the question of this task; its conversation is looked up.
     #[arg(long, value_name = "ID")]
     pub task: Option<String>,
-    /// How long to wait for the outcome.
+    /// How long to wait for the outcome, e.g. 90s or 10m; the task goes on afterwards.
     #[arg(long, default_value = "60s", value_name = "TIME", value_parser = duration)]
     pub wait: Duration,
-    /// Print the task as JSON.
+    /// Print the task as JSON; its files stay inside it and are not saved.
     #[arg(long)]
     pub json: bool,
 }
@@ -151,13 +156,13 @@ pub struct ServeArgs {
     /// Answer by rules: the built-in ones, or those of a file.
     #[arg(long, required = true, num_args = 0..=1, value_name = "RULES.toml")]
     pub scripted: Option<Option<PathBuf>>,
-    /// Where to listen. Only loopback addresses: callers have no keys yet.
+    /// Where to listen; port 0 takes a free one. Only loopback addresses: everybody who can reach it is answered.
     #[arg(long, default_value = "127.0.0.1:8080", value_name = "ADDR")]
     pub listen: SocketAddr,
     /// The folder whose `.volcanic/a2a/tasks/` keeps the tasks.
     #[command(flatten)]
     pub at: WorkspaceArgs,
-    /// Append a line of JSON for every message received.
+    /// A file that gets a line of JSON for every message received.
     #[arg(long, value_name = "FILE")]
     pub journal: Option<PathBuf>,
 }

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use async_trait::async_trait;
 use jiff::tz::TimeZone;
 use tempfile::TempDir;
@@ -25,6 +25,7 @@ use volcanic_store::Store;
 
 use crate::{
     environment::Environment,
+    exit::{OrUsage as _, UsageError},
     home::{Held, Home},
     links,
 };
@@ -225,17 +226,28 @@ fn choose_model(
         Some(name) => match name.split_once(':') {
             Some(("scripted", file)) => {
                 let text = std::fs::read_to_string(file)
-                    .with_context(|| format!("the rules `{file}` cannot be read"))?;
-                Ok(Arc::new(ScriptedModel::rules(ScriptedRules::parse(file, &text)?)))
+                    .with_context(|| format!("the rules `{file}` cannot be read"))
+                    .or_usage()?;
+                let rules = ScriptedRules::parse(file, &text).or_usage()?;
+                Ok(Arc::new(ScriptedModel::rules(rules)))
             }
             Some(("openai", model)) if !model.is_empty() => {
+                if environment.openai_base.is_none() && environment.openai_key.is_none() {
+                    return Err(UsageError::new(format!(
+                        "--model {name} needs OPENAI_API_KEY (or OPENAI_API_KEY_FILE), or OPENAI_BASE_URL of a server without keys"
+                    ))
+                    .into());
+                }
                 let base = environment.openai_base.as_deref().unwrap_or(OPENAI_BASE);
                 let config = OpenAiConfig::new(base, environment.openai_key.clone(), model);
-                openai_chat(config).context("the model cannot be used")
+                openai_chat(config)
+                    .with_context(|| format!("--model {name} cannot be used"))
+                    .or_usage()
             }
-            _ => bail!(
+            _ => Err(UsageError::new(format!(
                 "--model {name} is not known: there are openai:NAME, scripted and scripted:RULES.toml"
-            ),
+            ))
+            .into()),
         },
     }
 }

@@ -2,8 +2,10 @@
 
 use std::{collections::BTreeMap, ffi::OsString, path::PathBuf, time::Duration};
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use volcanic_base::{Secret, parse_duration, parse_size};
+
+use crate::exit::UsageError;
 
 /// The settings the command line honours. Both `Enabled` switches of the configuration are the bot's alone.
 #[derive(Debug, Clone)]
@@ -59,13 +61,13 @@ impl Environment {
             home: home.unwrap_or_default(),
             openai_key: reader.secret("OPENAI_API_KEY"),
             openai_base: reader.take("OPENAI_BASE_URL"),
-            wait: reader.seconds("A2AClient__WaitSeconds", 60),
+            wait: reader.seconds("A2AClient__WaitSeconds", 60, 600),
             watch_timeout: reader.parsed(
                 "A2AClient__WatchTimeout",
                 Duration::from_hours(24),
                 parse_duration,
             ),
-            card_timeout: reader.seconds("A2AClient__CardTimeoutSeconds", 10),
+            card_timeout: reader.seconds("A2AClient__CardTimeoutSeconds", 10, 60),
             max_file_bytes: reader.parsed("A2AClient__MaxFileBytes", 10 << 20, parse_size),
             certificates: reader.take("SSL_CERT_FILE").map(PathBuf::from),
             shell,
@@ -116,9 +118,10 @@ impl Reader {
         })
     }
 
-    fn seconds(&mut self, name: &str, default: u64) -> Duration {
+    fn seconds(&mut self, name: &str, default: u64, most: u64) -> Duration {
         let seconds = self.parsed(name, default, |value| {
-            value.parse().map_err(|_| "a whole number of seconds is allowed, e.g. `60`")
+            let seconds = value.parse().ok().filter(|seconds| *seconds <= most);
+            seconds.ok_or_else(|| format!("a whole number of seconds up to {most} is allowed"))
         });
         Duration::from_secs(seconds)
     }
@@ -170,7 +173,8 @@ impl Reader {
             return Ok(environment);
         }
         self.faults.sort();
-        bail!("the environment cannot be used:\n  {}", self.faults.join("\n  "));
+        let faults = self.faults.join("\n  ");
+        Err(UsageError::new(format!("the environment cannot be used:\n  {faults}")).into())
     }
 }
 

@@ -6,9 +6,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use sha2::{Digest as _, Sha256};
 use volcanic_base::{ConfinedDir, DirLock};
+
+use crate::exit::{OrUsage as _, UsageError};
 
 /// The file in the state folder that says which process holds the workspace.
 const HOLDER: &str = "holder";
@@ -34,15 +36,17 @@ impl Home {
     pub(crate) fn of(workspace: &Path, volcanic_home: &Path) -> Result<Self> {
         let workspace = workspace
             .canonicalize()
-            .with_context(|| format!("the workspace `{}` cannot be used", workspace.display()))?;
+            .with_context(|| format!("the workspace `{}` cannot be used", workspace.display()))
+            .or_usage()?;
         let home = absolute(volcanic_home)?;
         // The conversation must not lie where the assistant's own tools write.
         if home.starts_with(&workspace) {
-            bail!(
-                "the workspace `{}` contains the assistant's own state `{}`: choose another workspace, or set VOLCANIC_HOME to a folder outside of it",
+            return Err(UsageError::new(format!(
+                "the workspace `{}` contains the assistant's own state `{}`: choose another folder with --workspace, or set VOLCANIC_HOME to one outside of it",
                 workspace.display(),
                 home.display()
-            );
+            ))
+            .into());
         }
         let digest = Sha256::digest(workspace.as_os_str().as_encoded_bytes());
         let hash = digest.iter().take(8).fold(String::new(), |mut hash, byte| {

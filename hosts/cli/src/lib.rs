@@ -16,6 +16,7 @@ mod remote;
 mod screen;
 mod serve;
 mod watches;
+mod workspace;
 
 use anyhow::Result;
 
@@ -25,12 +26,13 @@ pub use args::{
 };
 pub use demo::{TourDeps, run_tour};
 pub use environment::Environment;
-pub use exit::Exit;
+pub use exit::{Exit, UsageError};
 
 /// Does what the command line says.
 ///
 /// # Errors
-/// With a text for the user; commands that tell failures apart by exit code return an [`Exit`] instead.
+/// With a text for the user, a [`UsageError`] when it is the user's to mend; commands that tell failures of an agent
+/// apart by exit code return an [`Exit`] instead.
 pub async fn run(cli: Cli, environment: &Environment) -> Result<Exit> {
     match cli.command {
         Command::Chat(args) => chat::chat(&args, environment).await,

@@ -5,12 +5,12 @@ use std::{
     sync::Arc,
 };
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use volcanic_a2a_client::{KeyError, KeyResolver, KeySource};
 use volcanic_base::Secret;
 use volcanic_net::{NetClient, NetConfig, RootCertificates, Transport};
 
-use crate::{environment::Environment, home::Home};
+use crate::{environment::Environment, exit::OrUsage as _, home::Home};
 
 /// Where containers find their secrets.
 const CONTAINER_SECRETS: &str = "/run/secrets";
@@ -21,7 +21,15 @@ pub(crate) fn transport(environment: &Environment) -> Result<Arc<dyn Transport>>
         Some(path) => RootCertificates::PemFile(path.clone()),
         None => RootCertificates::System,
     };
-    Ok(Arc::new(NetClient::new(NetConfig { roots, ..NetConfig::default() })?))
+    let client = NetClient::new(NetConfig { roots, ..NetConfig::default() });
+    let client = match &environment.certificates {
+        // Only the file can be wrong.
+        Some(path) => client
+            .with_context(|| format!("SSL_CERT_FILE is `{}`", path.display()))
+            .or_usage()?,
+        None => client.context("failed to prepare connections")?,
+    };
+    Ok(Arc::new(client))
 }
 
 /// Resolves what stands for a key in agents.json: `env:A2A_KEY_…`, and `file:` under the state's `secrets/` or

@@ -25,11 +25,11 @@ fn main() -> ExitCode {
     };
     let environment = match Environment::read() {
         Ok(environment) => environment,
-        Err(error) => return fail(&error, Exit::Usage),
+        Err(error) => return fail(&error, Exit::of(&error)),
     };
     let code = match runtime.block_on(run(cli, &environment)) {
         Ok(exit) => exit.into(),
-        Err(error) => fail(&error, Exit::Failed),
+        Err(error) => fail(&error, Exit::of(&error)),
     };
     // A blocked read of the terminal must not hold the process.
     runtime.shutdown_background();

@@ -2,7 +2,7 @@
 
 use std::{fs, io::Write as _, path::Path, sync::Arc, time::Duration};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use tokio::{
     net::TcpListener,
     signal::unix::{SignalKind, signal},
@@ -13,10 +13,14 @@ use volcanic_a2a_server::{
     scripted::{Journal, ScriptRules, ScriptedAgent},
     serve as serve_listener,
 };
-use volcanic_base::{Chance, ConfinedDir, SystemClock};
+use volcanic_base::{Chance, SystemClock};
 use volcanic_net::{NetClient, NetConfig};
 
-use crate::{args::ServeArgs, exit::Exit};
+use crate::{
+    args::ServeArgs,
+    exit::{Exit, OrUsage as _, UsageError},
+    workspace,
+};
 
 /// Where the tasks are, in the workspace.
 const TASKS: &str = ".volcanic/a2a/tasks";
@@ -33,10 +37,11 @@ const GRACE: Duration = Duration::from_secs(5);
 /// When the rules, the address or the workspace cannot be used.
 pub(crate) async fn serve(args: &ServeArgs) -> Result<Exit> {
     if !args.listen.ip().is_loopback() {
-        bail!(
-            "--listen {} is not a loopback address: this agent answers everybody, so only this machine may reach it",
+        return Err(UsageError::new(format!(
+            "--listen {} is not a loopback address: this agent answers everybody, so only this machine may reach it, e.g. 127.0.0.1:8080",
             args.listen
-        );
+        ))
+        .into());
     }
     let rules = match args.scripted.as_ref().and_then(Option::as_ref) {
         Some(path) => read_rules(path)?,
@@ -44,10 +49,11 @@ pub(crate) async fn serve(args: &ServeArgs) -> Result<Exit> {
     };
     let journal = match &args.journal {
         Some(path) => Journal::to_file(path)
-            .with_context(|| format!("the journal `{}` cannot be opened", path.display()))?,
+            .with_context(|| format!("the journal `{}` cannot be opened", path.display()))
+            .or_usage()?,
         None => Journal::in_memory(),
     };
-    let workspace = ConfinedDir::open(&args.at.workspace)?;
+    let workspace = workspace::open(&args.at.workspace)?;
     let tracker = TaskTracker::new();
     let stop = CancellationToken::new();
     let clock = Arc::new(SystemClock);
@@ -101,7 +107,9 @@ pub(crate) async fn serve(args: &ServeArgs) -> Result<Exit> {
 
 fn read_rules(path: &Path) -> Result<ScriptRules> {
     let text = fs::read_to_string(path)
-        .with_context(|| format!("the rules `{}` cannot be read", path.display()))?;
+        .with_context(|| format!("the rules `{}` cannot be read", path.display()))
+        .or_usage()?;
     ScriptRules::parse(&text)
         .with_context(|| format!("the rules `{}` cannot be used", path.display()))
+        .or_usage()
 }

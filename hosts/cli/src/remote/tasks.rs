@@ -1,0 +1,173 @@
+//! `volcanic send`, `status` and `cancel`: one task of one agent.
+
+use std::io::{Write as _, stderr, stdout};
+
+use anyhow::{Context as _, Result, bail};
+use serde_json::json;
+use volcanic_a2a_client::{
+    ClientError, RemoteAgent, SavedOutcome, TaskOutcome, frame, read_attachments,
+};
+use volcanic_a2a_types::{
+    Message, MessageId, Part, SendMessageConfiguration, SendMessageRequest, SendMessageResponse,
+    Task, TaskId, TaskState,
+};
+use volcanic_base::{Chance, ConfinedDir};
+
+use super::{Caller, fail, find, waiting::wait, write_json};
+use crate::{
+    args::{AgentArgs, SendArgs, StatusArgs, TaskArgs},
+    environment::Environment,
+    exit::{Exit, OrUsage as _, UsageError},
+    workspace,
+};
+
+/// Sends a message and waits for the outcome.
+///
+/// # Errors
+/// When the command line or a file of the user's is wrong; what the agent does is an [`Exit`].
+pub(crate) async fn send(args: &SendArgs, environment: &Environment) -> Result<Exit> {
+    let workspace = workspace::open(&args.to.at.workspace)?;
+    let caller = Caller::new(environment, &args.to.at.workspace)?;
+    let entry = find(&args.to)?;
+    if args.text.trim().is_empty() && args.files.is_empty() {
+        return Err(UsageError::new("the message is empty: say something, or attach a file").into());
+    }
+    let mut parts = vec![Part::text(args.text.clone())];
+    parts.extend(read_attachments(&workspace, &args.files, caller.max_file_bytes).or_usage()?);
+    let sent = async {
+        let remote = caller.connect(&entry).await?;
+        let request = request(args, parts, &remote).await?;
+        let response = remote.send_message(request).await?;
+        Ok::<_, ClientError>((remote, response))
+    };
+    let (remote, response) = match sent.await {
+        Ok(sent) => sent,
+        Err(error) => return fail(&error, args.json),
+    };
+    match response {
+        SendMessageResponse::Message(message) => {
+            if args.json {
+                write_json(&json!({ "message": message }))?;
+            } else {
+                let outcome = TaskOutcome::from_message(&message, caller.max_file_bytes);
+                show(&outcome.save(&workspace, remote.name())?, remote.name())?;
+            }
+            Ok(Exit::Done)
+        }
+        SendMessageResponse::Task(task) => match wait(&remote, task, args.wait).await {
+            Ok(task) => Told { caller: &caller, workspace: &workspace, to: &args.to }
+                .tell(&remote, &task, args.json),
+            Err(error) => fail(&error, args.json),
+        },
+        _ => bail!("agent \"{}\" answered with neither a task nor a message", remote.name()),
+    }
+}
+
+async fn request(
+    args: &SendArgs,
+    parts: Vec<Part>,
+    remote: &RemoteAgent,
+) -> Result<SendMessageRequest, ClientError> {
+    let mut message = Message::user(MessageId::from(Chance::from_os().uuid().to_string()), parts);
+    message.context_id = args.context.clone().map(Into::into);
+    if let Some(task) = &args.task {
+        let task_id = TaskId::from(task.clone());
+        if message.context_id.is_none() {
+            // Some agents lose the context of a follow-up that names only its task.
+            message.context_id = remote.get_task(&task_id, Some(0)).await?.context_id;
+        }
+        message.task_id = Some(task_id);
+    }
+    let mut configuration = SendMessageConfiguration::default();
+    configuration.return_immediately = true;
+    let mut request = SendMessageRequest::new(message);
+    request.configuration = Some(configuration);
+    request.metadata.get_or_insert_default().insert("volcanic.hops".to_owned(), json!(1));
+    Ok(request)
+}
+
+/// Asks about a task.
+///
+/// # Errors
+/// As [`send`].
+pub(crate) async fn status(args: &StatusArgs, environment: &Environment) -> Result<Exit> {
+    let TaskArgs { at, task, json } = &args.of;
+    let workspace = workspace::open(&at.at.workspace)?;
+    let caller = Caller::new(environment, &at.at.workspace)?;
+    let entry = find(at)?;
+    let asked = async {
+        let remote = caller.connect(&entry).await?;
+        let task = remote.get_task(&TaskId::from(task.clone()), Some(0)).await?;
+        let task = wait(&remote, task, args.wait.unwrap_or_default()).await?;
+        Ok::<_, ClientError>((remote, task))
+    };
+    match asked.await {
+        Ok((remote, task)) => {
+            Told { caller: &caller, workspace: &workspace, to: at }.tell(&remote, &task, *json)
+        }
+        Err(error) => fail(&error, *json),
+    }
+}
+
+/// Cancels a task.
+///
+/// # Errors
+/// As [`send`].
+pub(crate) async fn cancel(args: &TaskArgs, environment: &Environment) -> Result<Exit> {
+    let workspace = workspace::open(&args.at.at.workspace)?;
+    let caller = Caller::new(environment, &args.at.at.workspace)?;
+    let entry = find(&args.at)?;
+    let asked = async {
+        let remote = caller.connect(&entry).await?;
+        let task = remote.cancel_task(&TaskId::from(args.task.clone())).await?;
+        Ok::<_, ClientError>((remote, task))
+    };
+    match asked.await {
+        Ok((remote, task)) => {
+            let told = Told { caller: &caller, workspace: &workspace, to: &args.at };
+            let exit = told.tell(&remote, &task, args.json)?;
+            // Here this is what was wanted.
+            Ok(if task.status.state == TaskState::Canceled { Exit::Done } else { exit })
+        }
+        Err(error) => fail(&error, args.json),
+    }
+}
+
+/// How a task is told.
+struct Told<'a> {
+    caller: &'a Caller,
+    workspace: &'a ConfinedDir,
+    to: &'a AgentArgs,
+}
+
+impl Told<'_> {
+    /// Tells how a task stands; the files of a settled one are saved, unless JSON is wanted, which holds them.
+    fn tell(&self, remote: &RemoteAgent, task: &Task, as_json: bool) -> Result<Exit> {
+        let exit = match &task.status.state {
+            TaskState::Completed => Exit::Done,
+            TaskState::InputRequired | TaskState::AuthRequired => Exit::NeedsInput,
+            state if state.is_terminal() => Exit::Failed,
+            _ => Exit::TimedOut,
+        };
+        if as_json {
+            write_json(&json!({ "task": task }))?;
+            return Ok(exit);
+        }
+        let outcome = TaskOutcome::from_task(task, self.caller.max_file_bytes);
+        show(&outcome.save(self.workspace, remote.name())?, remote.name())?;
+        if exit == Exit::TimedOut {
+            let task = frame::sanitize_remote_line(task.id.as_str(), 200);
+            writeln!(
+                stderr(),
+                "The agent works on. To wait for it: volcanic status {} {task} --wait 10m",
+                self.to.agent
+            )?;
+        }
+        Ok(exit)
+    }
+}
+
+fn show(outcome: &SavedOutcome, agent: &str) -> Result<()> {
+    writeln!(stdout(), "{}", frame::render_result(agent, outcome))
+        .context("failed to write to the screen")
+}
