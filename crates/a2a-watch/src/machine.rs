@@ -163,12 +163,8 @@ impl Watch {
             Phase::Writing(_) => Some(WatchEvent::WriteFailed),
             Phase::Registering => Some(WatchEvent::NotRegistered),
             Phase::Delivering => Some(WatchEvent::DeliverFailed),
-            Phase::Attended
-            | Phase::Idle
-            | Phase::Stuck(_)
-            | Phase::Undelivered
-            | Phase::Kept
-            | Phase::Ended => None,
+            Phase::Attended => Some(WatchEvent::Release { push_token: None, hinted: true }),
+            Phase::Idle | Phase::Stuck(_) | Phase::Undelivered | Phase::Kept | Phase::Ended => None,
         }
     }
 

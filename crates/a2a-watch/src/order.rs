@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -222,12 +223,18 @@ pub enum TaskError {
 pub struct SettleTicket {
     delivery_key: String,
     confirm: oneshot::Sender<()>,
+    /// Dropped when the ticket's time is over, before the holder goes on: the registry learns the rest a moment later.
+    telling: Arc<()>,
 }
 
 impl SettleTicket {
     pub(crate) fn new(delivery_key: String) -> (Self, oneshot::Receiver<()>) {
         let (confirm, confirmed) = oneshot::channel();
-        (Self { delivery_key, confirm }, confirmed)
+        (Self { delivery_key, confirm, telling: Arc::default() }, confirmed)
+    }
+
+    pub(crate) fn telling(&self) -> Weak<()> {
+        Arc::downgrade(&self.telling)
     }
 
     /// The key the outcome must be committed under.

@@ -14,7 +14,7 @@ mod settling;
 mod view;
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures::StreamExt as _;
@@ -22,7 +22,7 @@ use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -44,6 +44,7 @@ use jobs::JobEnd;
 use view::Views;
 
 /// Starts the registry. It ends when `cancel` is cancelled, after its running writes, or when every handle is gone.
+#[expect(clippy::needless_pass_by_value, reason = "every actor here is given a token of its own")]
 pub fn spawn(
     config: WatchConfig,
     deps: WatchDeps,
@@ -71,13 +72,29 @@ struct Followed {
     timer: Option<delay_queue::Key>,
     /// The send that goes on waiting once its continuation is on disk.
     continuing: Option<settling::Waiting>,
+    /// Alive while the holder of a ticket may still tell the outcome; `None` when there is no ticket.
+    telling: Option<Weak<()>>,
     /// Calls that need the watch once it rests.
     waiting: VecDeque<Command>,
 }
 
 impl Followed {
     fn new(watch: Watch) -> Self {
-        Self { watch, timer: None, continuing: None, waiting: VecDeque::new() }
+        Self { watch, timer: None, continuing: None, telling: None, waiting: VecDeque::new() }
+    }
+
+    /// Whether the watch is held only until the registry hears of a ticket that is used up already.
+    fn is_told(&self) -> bool {
+        self.telling.as_ref().is_some_and(|telling| telling.strong_count() == 0)
+    }
+
+    /// Whether a call that wants the watch should wait a moment.
+    fn is_busy(&self) -> bool {
+        match self.watch.availability() {
+            Availability::Busy => true,
+            Availability::Held => self.is_told(),
+            Availability::Free | Availability::Over => false,
+        }
     }
 }
 
@@ -93,6 +110,14 @@ struct JobQueue {
     set: JoinSet<JobEnd>,
     /// The watch a job works for, so that a job that panics does not leave it waiting for ever.
     owners: HashMap<tokio::task::Id, WatchId>,
+}
+
+impl JobQueue {
+    fn own(&mut self, job: &AbortHandle, owner: Option<WatchId>) {
+        if let Some(owner) = owner {
+            self.owners.insert(job.id(), owner);
+        }
+    }
 }
 
 struct Registry {
@@ -295,9 +320,8 @@ impl Registry {
     /// Lets the next waiting call have the watch, if it rests.
     fn serve_waiting(&mut self, id: &WatchId) {
         while let Some(followed) = self.watches.get_mut(id) {
-            match followed.watch.availability() {
-                Availability::Busy => return,
-                Availability::Free | Availability::Held | Availability::Over => {}
+            if followed.is_busy() {
+                return;
             }
             let Some(command) = followed.waiting.pop_front() else { return };
             self.on_command(command);

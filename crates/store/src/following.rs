@@ -51,7 +51,10 @@ impl WatchStore for Store {
         self.writer().write(work).await.map_err(|error| error.into_watch("keep a watch"))
     }
 
-    async fn add_watches(&self, given: &[WatchRecord]) -> Result<Vec<WatchRecord>, WatchStoreError> {
+    async fn add_watches(
+        &self,
+        given: &[WatchRecord],
+    ) -> Result<Vec<WatchRecord>, WatchStoreError> {
         let given = given.to_vec();
         let work = move |scope: &WriteScope<'_>| {
             given.iter().map(|watch| watches::keep(scope, watch)).collect::<Result<Vec<_>, _>>()

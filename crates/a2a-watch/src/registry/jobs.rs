@@ -125,7 +125,7 @@ impl Registry {
             WatchEffect::Attend => return self.begin_wait(&id),
             WatchEffect::Wait(_) | WatchEffect::End => return,
         };
-        self.jobs.owners.insert(job.id(), owner);
+        self.jobs.own(&job, Some(owner));
     }
 
     pub(super) fn spawn_unregister(&mut self, record: &WatchRecord) {

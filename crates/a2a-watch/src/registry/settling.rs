@@ -68,21 +68,26 @@ impl Registry {
     ) -> Claim {
         let Some(id) = self.watch_of(target, agent, task_id) else { return Claim::Nothing };
         let Some(followed) = self.watches.get(&id) else { return Claim::Nothing };
+        if followed.is_busy() {
+            let is_full = followed.waiting.len() >= MAX_WAITING;
+            return if is_full { Claim::Taken } else { Claim::Wait(id) };
+        }
         match followed.watch.availability() {
             Availability::Free => {
                 self.hold(&id);
                 Claim::Held(id)
             }
-            Availability::Held => Claim::Taken,
-            Availability::Busy if followed.waiting.len() >= MAX_WAITING => Claim::Taken,
-            Availability::Busy => Claim::Wait(id),
+            Availability::Held | Availability::Busy => Claim::Taken,
             Availability::Over => Claim::Nothing,
         }
     }
 
     fn hold(&mut self, id: &WatchId) {
-        if let Some(timer) = self.watches.get_mut(id).and_then(|followed| followed.timer.take()) {
-            self.timers.try_remove(&timer);
+        if let Some(followed) = self.watches.get_mut(id) {
+            followed.telling = None;
+            if let Some(timer) = followed.timer.take() {
+                self.timers.try_remove(&timer);
+            }
         }
         self.feed(id, WatchEvent::Hold);
     }
@@ -123,13 +128,15 @@ impl Registry {
         let context = Arc::clone(&self.context);
         let span =
             tracing::info_span!("send", agent.name = command.order.agent, message.id = %message_id);
-        self.jobs.set.spawn(
+        let owner = held.clone();
+        let job = self.jobs.set.spawn(
             async move {
                 let sent = send(&context, &command.order, &message_id, watched).await;
                 JobEnd::Sent { command, message_id, held, sent }
             }
             .instrument(span),
         );
+        self.jobs.own(&job, owner);
     }
 
     pub(super) fn on_sent(
@@ -239,7 +246,8 @@ impl Registry {
         let (context, id) = (Arc::clone(&self.context), id.clone());
         let span =
             tracing::info_span!("wait", agent.name = record.agent, task.id = %record.task_id);
-        self.jobs.set.spawn(
+        let owner = Some(id.clone());
+        let job = self.jobs.set.spawn(
             async move {
                 let Waiting { mut command, remote, hinted } = waiting;
                 let (wait, left) = (command.wait, command.left.clone());
@@ -254,6 +262,7 @@ impl Registry {
             }
             .instrument(span),
         );
+        self.jobs.own(&job, owner);
     }
 
     pub(super) fn on_waited(&mut self, id: &WatchId, command: SendCommand, waited: Waited) {
@@ -280,7 +289,12 @@ impl Registry {
             return None;
         }
         let key = record.key_for(label);
-        Some(self.spawn_ticket(key, TicketOf::Watch { id: id.clone(), label: label.to_owned() }))
+        let ticket =
+            self.spawn_ticket(key, TicketOf::Watch { id: id.clone(), label: label.to_owned() });
+        if let Some(followed) = self.watches.get_mut(id) {
+            followed.telling = Some(ticket.telling());
+        }
+        Some(ticket)
     }
 
     fn open_ticket(
@@ -398,10 +412,12 @@ impl Registry {
             Claim::Wait(id) => return self.wait_for(&id, Command::Ask(command)),
         };
         let context = Arc::clone(&self.context);
-        self.jobs.set.spawn(async move {
+        let owner = held.clone();
+        let job = self.jobs.set.spawn(async move {
             let asked = ask(&context, &command.query, command.ask).await;
             JobEnd::Asked { command, held, asked }
         });
+        self.jobs.own(&job, owner);
     }
 
     pub(super) fn on_asked(

@@ -250,6 +250,24 @@ async fn second_call_for_the_same_task_is_told_to_wait() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn answer_that_overtakes_the_confirmation_of_its_question_waits_for_it() {
+    let world = World::new(Agent::new(OnSend::Task("TASK_STATE_INPUT_REQUIRED")));
+    let end = world.send(world.order("plan a trip"), 60).await;
+    let Ok(SendEnd::Settled { settle: Some(settle), .. }) = end else { panic!("{end:?}") };
+    world.agent.on_send(OnSend::Task("TASK_STATE_COMPLETED"));
+    let mut answer = world.order("in May");
+    answer.task_id = Some("t1".into());
+    let sending = world.watches.send(answer, Duration::from_mins(1), CancellationToken::new());
+    let mut sending = std::pin::pin!(sending);
+    // The registry has the order before it hears of the confirmation.
+    assert!(futures::poll!(&mut sending).is_pending());
+    settle.confirm();
+    let end = sending.await;
+    assert!(matches!(end, Ok(SendEnd::Settled { .. })), "{end:?}");
+    assert_eq!(world.states(), [WatchState::Done, WatchState::Attended]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn unknown_agent_is_told_with_the_configured_names() {
     let world = World::new(Agent::new(WORKING));
     let mut order = world.order("hi");
