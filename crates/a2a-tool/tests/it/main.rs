@@ -9,4 +9,6 @@ mod delivering;
 #[cfg(test)]
 mod sending;
 #[cfg(test)]
+mod talking;
+#[cfg(test)]
 mod world;

@@ -1,7 +1,7 @@
 //! The tool of one conversation with everything around it.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -10,7 +10,8 @@ use volcanic_a2a_client::{ClientConfig, plain_keys};
 use volcanic_a2a_tool::{A2aTool, A2aToolConfig, SessionDelivery};
 use volcanic_a2a_watch::{MemoryWatchStore, WatchConfig, WatchDeps, WatchHandle, spawn};
 use volcanic_agent_core::{
-    MemoryStore, Origin, SessionStore as _, SourceRef, TargetId, Tool as _, ToolContext, ToolOutput,
+    MemoryStore, Origin, SessionHandle, SessionStore as _, SourceRef, TargetId, Tool as _,
+    ToolContext, ToolOutput,
 };
 use volcanic_base::{Chance, ManualClock};
 use volcanic_net::InMemory;
@@ -19,13 +20,15 @@ use crate::agent::{Agent, KEY};
 
 pub(crate) struct World {
     pub(crate) agent: Agent,
-    pub(crate) tool: A2aTool,
+    pub(crate) tool: Arc<A2aTool>,
+    pub(crate) clock: Arc<ManualClock>,
+    pub(crate) session: Arc<OnceLock<SessionHandle>>,
     pub(crate) watches: WatchHandle,
     pub(crate) store: MemoryStore,
     pub(crate) records: Arc<MemoryWatchStore>,
     pub(crate) woken: Arc<Mutex<Vec<TargetId>>>,
     workspace: tempfile::TempDir,
-    _tracker: TaskTracker,
+    pub(crate) tracker: TaskTracker,
 }
 
 pub(crate) fn target() -> TargetId {
@@ -40,17 +43,23 @@ impl World {
         let store = MemoryStore::new(Arc::clone(&clock) as _);
         let records = Arc::new(MemoryWatchStore::new());
         let woken = Arc::new(Mutex::new(Vec::new()));
-        let note = Arc::clone(&woken);
+        let session = Arc::new(OnceLock::<SessionHandle>::new());
+        let (note, wake) = (Arc::clone(&woken), Arc::clone(&session));
         let delivery = SessionDelivery::new(
             Arc::new(store.clone()),
             [(target(), workspace.path().to_owned())],
-            Arc::new(move |target| note.lock().unwrap().push(target.clone())),
+            Arc::new(move |target| {
+                note.lock().unwrap().push(target.clone());
+                if let Some(session) = wake.get() {
+                    session.wake();
+                }
+            }),
         );
         let deps = WatchDeps {
             store: Arc::clone(&records) as _,
             transport: Arc::new(InMemory::new(agent.router())),
             keys: plain_keys(),
-            clock,
+            clock: Arc::clone(&clock) as _,
             chance: Arc::new(Chance::seeded(1)),
             delivery: Arc::new(delivery),
         };
@@ -61,9 +70,20 @@ impl World {
             &tracker,
             CancellationToken::new(),
         );
-        let tool = A2aTool::new(A2aToolConfig::new(workspace.path().to_owned()), watches.clone());
-        let world =
-            Self { agent, tool, watches, store, records, woken, workspace, _tracker: tracker };
+        let config = A2aToolConfig::new(workspace.path().to_owned());
+        let tool = Arc::new(A2aTool::new(config, watches.clone()));
+        let world = Self {
+            agent,
+            tool,
+            clock,
+            session,
+            watches,
+            store,
+            records,
+            woken,
+            workspace,
+            tracker,
+        };
         world.write_agents(&format!(
             r#"[{{"name": "travel-bot", "url": "http://travel.example/?secret=1", "key": "{KEY}"}}]"#
         ));

@@ -198,6 +198,17 @@ async fn task_is_followed_apart_by_conversation_agent_and_origin() {
 }
 
 #[tokio::test]
+async fn several_watches_are_kept_in_one_commit() {
+    let fixture = Fixture::new();
+    fixture.store.add_watch(&watch("w1", "t1")).await.unwrap();
+    let before = fixture.store.stats().commits;
+    let kept = fixture.store.add_watches(&[watch("w2", "t1"), watch("w3", "t2")]).await.unwrap();
+    assert_eq!(kept, [watch("w1", "t1"), watch("w3", "t2")]);
+    assert_eq!(fixture.store.stats().commits, before + 1);
+    assert_eq!(fixture.crashed().store.live().await.unwrap(), kept);
+}
+
+#[tokio::test]
 async fn done_watch_is_a_tombstone_and_its_task_can_be_followed_anew() {
     let fixture = Fixture::new();
     fixture.store.add_watch(&watch("w1", "t1")).await.unwrap();
