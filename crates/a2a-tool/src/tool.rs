@@ -1,7 +1,7 @@
 //! The tool: reads a call, asks the registry, tells the end.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use volcanic_a2a_client::read_attachments;
 use volcanic_a2a_types::{ContextId, Part, TaskId};
 use volcanic_a2a_watch::{SendOrder, TaskQuery, WatchHandle, WatchTarget};
-use volcanic_agent_core::{Origin, SourceRef, Tool, ToolContext, ToolOutput, ToolSpec};
+use volcanic_agent_core::{Origin, PromptKey, SourceRef, Tool, ToolContext, ToolOutput, ToolSpec};
 use volcanic_base::ConfinedDir;
 
 use crate::arguments::{Call, spec};
@@ -46,31 +46,34 @@ impl A2aToolConfig {
 pub struct A2aTool {
     config: A2aToolConfig,
     watches: WatchHandle,
-    /// Sends of delivered runs since the owner spoke last.
-    unattended: AtomicU32,
+    unattended: Mutex<Unattended>,
+}
+
+/// Sends of delivered runs since the owner wrote last.
+#[derive(Debug, Default)]
+struct Unattended {
+    /// What the owner wrote last.
+    owner_prompt: Option<PromptKey>,
+    sends: u32,
 }
 
 impl A2aTool {
     /// The tool of one conversation.
     pub fn new(config: A2aToolConfig, watches: WatchHandle) -> Self {
-        Self { config, watches, unattended: AtomicU32::new(0) }
+        Self { config, watches, unattended: Mutex::default() }
     }
 
-    /// Says that the owner wrote something, for owner's runs that do not call the tool; those that do say it themselves.
-    pub fn owner_spoke(&self) {
-        self.unattended.store(0, Ordering::Relaxed);
-    }
-
-    fn may_send(&self, origin: Origin) -> bool {
-        match origin {
-            Origin::Owner => {
-                self.owner_spoke();
-                true
-            }
-            Origin::Delivery => {
-                self.unattended.fetch_add(1, Ordering::Relaxed) < self.config.sends_without_owner
-            }
+    /// Counts a send; false when delivered runs have sent too often since the owner wrote.
+    fn may_send(&self, context: &ToolContext) -> bool {
+        if context.origin == Origin::Owner {
+            return true;
         }
+        let mut unattended = self.unattended.lock().unwrap_or_else(PoisonError::into_inner);
+        if unattended.owner_prompt != context.owner_prompt {
+            *unattended = Unattended { owner_prompt: context.owner_prompt.clone(), sends: 0 };
+        }
+        unattended.sends += 1;
+        unattended.sends <= self.config.sends_without_owner
     }
 
     async fn attachments(&self, files: Vec<String>) -> Result<Vec<Part>, String> {
@@ -93,7 +96,7 @@ impl A2aTool {
         files: Vec<String>,
         context: ToolContext,
     ) -> ToolOutput {
-        if !self.may_send(context.origin) {
+        if !self.may_send(&context) {
             return ToolOutput::error(format!(
                 "Nothing was sent: {} messages to agents went out since the user wrote last. Tell the user where things \
                  stand and let them decide.",

@@ -23,7 +23,7 @@ use crate::config::ClientSettings;
 use crate::files::ChatFiles;
 use crate::outbox::{ChatAnswers, OutboxSender, SenderPauses};
 
-pub(crate) use chat::{Chat, ChatA2a};
+pub(crate) use chat::Chat;
 pub(crate) use typing::{Typing, TypingPauses};
 
 /// What the chats are made of.
@@ -131,15 +131,14 @@ fn open_chat(
     shell_env.push(("HOME".into(), workspace.clone().into()));
     let tool_config = ToolConfig::new(deps.outputs.join(id.to_string()), shell_env);
     let mut tools = owner_tools(folder, tool_config, files);
-    let a2a = deps.watches.as_ref().map(|(watches, settings)| {
+    let watches = deps.watches.as_ref().map(|(watches, settings)| {
         let config = A2aToolConfig {
             wait: settings.wait,
             max_file_bytes: settings.max_file_bytes,
             ..A2aToolConfig::new(workspace.clone())
         };
-        let tool = Arc::new(A2aTool::new(config, watches.clone()));
-        tools.push(Arc::clone(&tool) as Arc<dyn Tool>);
-        ChatA2a { tool, watches: watches.clone() }
+        tools.push(Arc::new(A2aTool::new(config, watches.clone())) as Arc<dyn Tool>);
+        watches.clone()
     });
     let store: Arc<dyn SessionStore> = Arc::new(deps.store.clone());
     let session = spawn(
@@ -173,7 +172,7 @@ fn open_chat(
         pauses: TypingPauses::default(),
     };
     tracker.spawn(typing.run(tokens.sessions.clone()));
-    Ok(Chat::new(target, workspace, session, outbox, a2a, deps))
+    Ok(Chat::new(target, workspace, session, outbox, watches, deps))
 }
 
 /// What every session is told before anything else.

@@ -51,7 +51,7 @@ impl Intake {
                 }
                 let prompt = prompt(chat, message, text);
                 self.store.update_handled(update, Some(prompt)).await?;
-                chat.owner_wrote();
+                chat.wake();
             }
             (None, None) => {
                 let carries = message.carries.unwrap_or("an empty message");

@@ -10,8 +10,8 @@ use volcanic_a2a_client::{ClientConfig, plain_keys};
 use volcanic_a2a_tool::{A2aTool, A2aToolConfig, SessionDelivery};
 use volcanic_a2a_watch::{MemoryWatchStore, WatchConfig, WatchDeps, WatchHandle, spawn};
 use volcanic_agent_core::{
-    MemoryStore, Origin, SessionHandle, SessionStore as _, SourceRef, TargetId, Tool as _,
-    ToolContext, ToolOutput,
+    MemoryStore, Origin, PromptKey, SessionHandle, SessionStore as _, SourceRef, TargetId,
+    Tool as _, ToolContext, ToolOutput,
 };
 use volcanic_base::{Chance, ManualClock};
 use volcanic_net::InMemory;
@@ -105,12 +105,23 @@ impl World {
     }
 
     pub(crate) async fn call_from(&self, origin: Origin, arguments: Value) -> ToolOutput {
+        self.call_after(origin, "cli:1", arguments).await
+    }
+
+    /// A call when `owner_prompt` is what the owner wrote last.
+    pub(crate) async fn call_after(
+        &self,
+        origin: Origin,
+        owner_prompt: &str,
+        arguments: Value,
+    ) -> ToolOutput {
         let context = ToolContext {
             target: target(),
             call_id: "call".to_owned(),
             hops: 2,
             origin,
             source: Some(SourceRef::new("m7")),
+            owner_prompt: Some(PromptKey::new(owner_prompt)),
             cancel: CancellationToken::new(),
         };
         self.tool.call(arguments, context).await

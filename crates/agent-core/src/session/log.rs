@@ -89,6 +89,14 @@ impl ConversationLog {
         })
     }
 
+    /// The key of the owner's latest prompt.
+    pub(super) fn latest_owner_prompt(&self) -> Option<&PromptKey> {
+        self.entries.iter().rev().find_map(|entry| match entry {
+            EntryBody::User { origin: Origin::Owner, key, .. } => Some(key),
+            _ => None,
+        })
+    }
+
     /// Decides what the open run needs next, when it may take `max_turns` replies.
     pub(super) fn next_step(&self, max_turns: u32) -> RunStep {
         let open = self.open();

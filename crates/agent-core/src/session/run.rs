@@ -257,6 +257,7 @@ impl Runner {
                 hops: run.hops,
                 origin: run.origin,
                 source: run.source.clone(),
+                owner_prompt: self.log.latest_owner_prompt().cloned(),
                 cancel: stop.token().clone(),
             },
         };

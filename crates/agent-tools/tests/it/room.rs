@@ -86,6 +86,7 @@ impl Room {
             hops: 0,
             origin: Origin::Owner,
             source: None,
+            owner_prompt: None,
             cancel,
         };
         let output = tokio::time::timeout(Duration::from_secs(30), tool.call(arguments, context))

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use tokio::sync::Notify;
-use volcanic_a2a_tool::{A2aTool, overview};
+use volcanic_a2a_tool::overview;
 use volcanic_a2a_watch::{WatchHandle, WatchTarget};
 use volcanic_agent_core::{
     Commit, SessionActivity, SessionHandle, SessionStatus, SessionStore as _, StoreError, TargetId,
@@ -22,15 +22,6 @@ use crate::outbox::answer_rows;
 /// How long a command may take before it is answered without its outcome. A stop has two seconds of grace for tools.
 const COMMAND_LIMIT: Duration = Duration::from_secs(10);
 
-/// The client half within a chat.
-#[derive(Debug)]
-pub(crate) struct ChatA2a {
-    /// The chat's tool.
-    pub(crate) tool: Arc<A2aTool>,
-    /// The process's watches.
-    pub(crate) watches: WatchHandle,
-}
-
 /// One open chat.
 #[derive(Debug)]
 pub(crate) struct Chat {
@@ -38,7 +29,8 @@ pub(crate) struct Chat {
     workspace: PathBuf,
     session: SessionHandle,
     outbox: Arc<Notify>,
-    a2a: Option<ChatA2a>,
+    /// The process's watches, while the client half is on.
+    watches: Option<WatchHandle>,
     store: Store,
     model: String,
     time_zone: TimeZone,
@@ -50,7 +42,7 @@ impl Chat {
         workspace: PathBuf,
         session: SessionHandle,
         outbox: Arc<Notify>,
-        a2a: Option<ChatA2a>,
+        watches: Option<WatchHandle>,
         deps: &ChatDeps,
     ) -> Self {
         let (store, time_zone) = (deps.store.clone(), deps.time_zone.clone());
@@ -59,7 +51,7 @@ impl Chat {
             workspace,
             session,
             outbox,
-            a2a,
+            watches,
             store,
             model: deps.model.id().to_owned(),
             time_zone,
@@ -78,14 +70,6 @@ impl Chat {
 
     /// Has the session look for prompts.
     pub(crate) fn wake(&self) {
-        self.session.wake();
-    }
-
-    /// Says that a message of the owner was accepted.
-    pub(crate) fn owner_wrote(&self) {
-        if let Some(a2a) = &self.a2a {
-            a2a.tool.owner_spoke();
-        }
         self.session.wake();
     }
 
@@ -152,8 +136,8 @@ impl Chat {
         };
         let mut text =
             format!("{}{}\nModel: {}", self.activity(&status), waiting(status.waiting), self.model);
-        if let Some(a2a) = &self.a2a {
-            let watches = a2a.watches.watches(Some(self.watch_target())).await.len();
+        if let Some(watches) = &self.watches {
+            let watches = watches.watches(Some(self.watch_target())).await.len();
             // Writing to a text cannot fail.
             let _ = write!(text, "\nWatched tasks: {watches}");
         }
@@ -176,9 +160,9 @@ impl Chat {
     }
 
     async fn agents(&self) -> String {
-        match &self.a2a {
+        match &self.watches {
             None => "The A2A client is off (A2AClient__Enabled): no agents, no watches.".to_owned(),
-            Some(a2a) => overview(&self.workspace, &a2a.watches, &self.watch_target()).await,
+            Some(watches) => overview(&self.workspace, watches, &self.watch_target()).await,
         }
     }
 

@@ -111,3 +111,19 @@ fn open_run_knows_its_prompt_without_header() {
     assert_eq!(log([user("a"), failed(true)]).open_run(), None);
     assert_eq!(log([user("a"), EntryBody::Reset]).open_run(), None);
 }
+
+#[test]
+fn latest_owner_prompt_is_found_behind_deliveries() {
+    let delivery = EntryBody::User {
+        text: "[A2A result …".to_owned(),
+        origin: Origin::Delivery,
+        key: PromptKey::new("a2a:1:completed"),
+        hops: 0,
+        source: None,
+    };
+    let mut log = ConversationLog::default();
+    log.append([delivery.clone()]);
+    assert_eq!(log.latest_owner_prompt(), None);
+    log.append([user("hello"), delivery]);
+    assert_eq!(log.latest_owner_prompt(), Some(&PromptKey::new("k")));
+}
