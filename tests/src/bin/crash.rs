@@ -27,6 +27,6 @@ async fn main() -> Result<()> {
     println!("crash: {} kills, seed {seed}", plan.kills);
     let report = run(&plan).await?;
     println!("{report}");
-    anyhow::ensure!(report.faults.is_empty(), "{} broken promises", report.faults.len());
+    anyhow::ensure!(report.faults().is_empty(), "{} broken promises", report.faults().len());
     Ok(())
 }
