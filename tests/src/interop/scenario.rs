@@ -172,7 +172,7 @@ async fn push(plan: &InteropPlan, peer: &Peer, word: &str) -> Result<()> {
         .env("TELEGRAM_ALLOWED_USER_IDS", OWNER.to_string())
         .env("Telegram__ApiUrl", telegram.url())
         .env("Telegram__Model", "scripted")
-        .env("Log__Level", "warn")
+        .env("Ops__Log__Level", "warn")
         .env("A2AClient__Enabled", "true")
         .env("A2AClient__WaitSeconds", "1")
         .env("A2A__Enabled", "true")
