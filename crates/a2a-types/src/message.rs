@@ -5,7 +5,8 @@ use crate::{ContextId, JsonObject, MessageId, Part, Role, TaskId, wire::wire_obj
 wire_object! {
     /// One turn of the conversation (specification: `Message`).
     ///
-    /// Reading accepts a message without parts, as some agents report one; [`SendMessageRequest`] does not.
+    /// Reading accepts a message without parts, as some agents report one, and parts without content;
+    /// [`SendMessageRequest`] accepts neither.
     ///
     /// [`SendMessageRequest`]: crate::SendMessageRequest
     pub struct Message keeps extra {

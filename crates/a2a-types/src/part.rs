@@ -29,7 +29,9 @@ const LIBERAL_URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE
 /// A piece of a message or artifact (specification: `Part`).
 ///
 /// On the wire exactly one of `text`, `raw`, `url` and `data` is present, and presence is what counts:
-/// `{"text": ""}` and `{"data": null}` are content.
+/// `{"text": ""}` and `{"data": null}` are content. Reading accepts none and more than one, as some agents report such
+/// parts and one of them must not make the outcome of a whole task unreadable: the first in that order counts, and the
+/// others are kept in `extra`. [`SendMessageRequest`](crate::SendMessageRequest) takes exactly one.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Part {
@@ -57,16 +59,22 @@ pub enum PartContent {
     Url(String),
     /// Any JSON value, also `null`.
     Data(Value),
+    /// None of those, or bytes in broken base64; what came instead is in [`Part::extra`].
+    Unknown,
 }
+
+/// The names of the members that carry content.
+const CONTENT: [&str; 4] = ["text", "raw", "url", "data"];
 
 impl PartContent {
     /// The name of the member that carries it.
-    pub fn member_name(&self) -> &'static str {
+    fn member_name(&self) -> Option<&'static str> {
         match self {
-            Self::Text(_) => "text",
-            Self::Raw(_) => "raw",
-            Self::Url(_) => "url",
-            Self::Data(_) => "data",
+            Self::Text(_) => Some("text"),
+            Self::Raw(_) => Some("raw"),
+            Self::Url(_) => Some("url"),
+            Self::Data(_) => Some("data"),
+            Self::Unknown => None,
         }
     }
 }
@@ -121,7 +129,27 @@ impl Part {
     pub fn as_text(&self) -> Option<&str> {
         match &self.content {
             PartContent::Text(text) => Some(text),
-            PartContent::Raw(_) | PartContent::Url(_) | PartContent::Data(_) => None,
+            PartContent::Raw(_)
+            | PartContent::Url(_)
+            | PartContent::Data(_)
+            | PartContent::Unknown => None,
+        }
+    }
+
+    /// What forbids to send the part, if anything does: it holds no content, more than one, or broken base64.
+    pub(crate) fn check<E: de::Error>(&self) -> Result<(), E> {
+        let other = CONTENT.into_iter().find(|name| self.extra.contains_key(*name));
+        match (self.content.member_name(), other) {
+            (Some(_), None) => Ok(()),
+            (Some(name), Some(other)) => Err(wire::two_members(name, other)),
+            (None, None) => Err(wire::no_member(&CONTENT)),
+            (None, Some(other)) => {
+                let text = self.extra.get(other).and_then(Value::as_str).unwrap_or_default();
+                Err(match decode_base64(text) {
+                    Err(error) => wire::at(other, error),
+                    Ok(_) => wire::no_member(&CONTENT),
+                })
+            }
         }
     }
 }
@@ -129,11 +157,12 @@ impl Part {
 impl Serialize for Part {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        let name = self.content.member_name();
         match &self.content {
-            PartContent::Text(text) | PartContent::Url(text) => map.serialize_entry(name, text)?,
-            PartContent::Raw(bytes) => map.serialize_entry(name, &AsBase64(bytes))?,
-            PartContent::Data(value) => map.serialize_entry(name, value)?,
+            PartContent::Text(text) => map.serialize_entry("text", text)?,
+            PartContent::Raw(bytes) => map.serialize_entry("raw", &AsBase64(bytes))?,
+            PartContent::Url(url) => map.serialize_entry("url", url)?,
+            PartContent::Data(value) => map.serialize_entry("data", value)?,
+            PartContent::Unknown => {}
         }
         if let Some(filename) = &self.filename {
             map.serialize_entry("filename", filename)?;
@@ -167,22 +196,18 @@ impl<'de> Visitor<'de> for PartVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Part, A::Error> {
-        let mut content: Option<PartContent> = None;
+        let mut found = Found::default();
         let (mut filename, mut media_type, mut metadata) =
             (Slot::Unseen, Slot::Unseen, Slot::Unseen);
         let mut extra = JsonObject::new();
         while let Some(Key(key)) = map.next_key()? {
-            let value = match &*key {
-                "text" => next(&mut map, "text")?.map(PartContent::Text),
-                "url" => next(&mut map, "url")?.map(PartContent::Url),
-                "raw" => next(&mut map, "raw")?.map(|FromBase64(bytes)| PartContent::Raw(bytes)),
-                // Here alone null is a value.
-                "data" => Some(PartContent::Data(
-                    map.next_value().map_err(|error| wire::at("data", error))?,
-                )),
+            match &*key {
+                "text" => next(&mut found.text, "text", &mut map)?,
+                "raw" => next(&mut found.raw, "raw", &mut map)?,
+                "url" => next(&mut found.url, "url", &mut map)?,
+                "data" => next(&mut found.data, "data", &mut map)?,
                 "filename" => {
                     wire::read_member::<kind::Optional, _, A>(&mut filename, "filename", &mut map)?;
-                    None
                 }
                 "mediaType" | "media_type" => {
                     wire::read_member::<kind::Optional, _, A>(
@@ -190,28 +215,18 @@ impl<'de> Visitor<'de> for PartVisitor {
                         "mediaType",
                         &mut map,
                     )?;
-                    None
                 }
                 "metadata" => {
                     wire::read_member::<kind::Optional, _, A>(&mut metadata, "metadata", &mut map)?;
-                    None
                 }
                 _ => {
                     let value = map.next_value().map_err(|error| wire::at(&key, error))?;
                     extra.insert(key.into_owned(), value);
-                    None
                 }
-            };
-            if let Some(value) = value {
-                if let Some(other) = &content {
-                    return Err(wire::two_members(other.member_name(), value.member_name()));
-                }
-                content = Some(value);
             }
         }
-        let content = content.ok_or_else(|| wire::no_member(&["text", "raw", "url", "data"]))?;
         Ok(Part {
-            content,
+            content: found.choose(&mut extra),
             filename: wire::finish_member::<kind::Optional, _, A::Error>(filename, "filename")?,
             media_type: wire::finish_member::<kind::Optional, _, A::Error>(
                 media_type,
@@ -223,12 +238,59 @@ impl<'de> Visitor<'de> for PartVisitor {
     }
 }
 
-/// Reads the value of a member of which `null` says that it is not there.
+/// The content a part came with. In `data` alone null is a value.
+#[derive(Default)]
+struct Found {
+    text: Option<Option<String>>,
+    raw: Option<Option<FromBase64>>,
+    url: Option<Option<String>>,
+    data: Option<Value>,
+}
+
+impl Found {
+    /// Takes the first kind there is; the others go to `extra`, whatever their order on the wire was.
+    fn choose(self, extra: &mut JsonObject) -> PartContent {
+        let raw = match self.raw.flatten() {
+            Some(FromBase64(Ok(bytes))) => Some(PartContent::Raw(bytes)),
+            Some(FromBase64(Err(text))) => {
+                extra.insert("raw".to_owned(), Value::String(text));
+                None
+            }
+            None => None,
+        };
+        let (text, url) = (self.text.flatten(), self.url.flatten());
+        let kinds = [
+            text.map(PartContent::Text),
+            raw,
+            url.map(PartContent::Url),
+            self.data.map(PartContent::Data),
+        ];
+        let mut kinds = kinds.into_iter().flatten();
+        let first = kinds.next().unwrap_or(PartContent::Unknown);
+        for other in kinds {
+            let (name, value) = match other {
+                PartContent::Text(text) => ("text", Value::String(text)),
+                PartContent::Raw(bytes) => ("raw", Value::String(STANDARD.encode(bytes))),
+                PartContent::Url(url) => ("url", Value::String(url)),
+                PartContent::Data(value) => ("data", value),
+                PartContent::Unknown => continue,
+            };
+            extra.insert(name.to_owned(), value);
+        }
+        first
+    }
+}
+
 fn next<'de, T: Deserialize<'de>, A: MapAccess<'de>>(
-    map: &mut A,
+    found: &mut Option<T>,
     name: &'static str,
-) -> Result<Option<T>, A::Error> {
-    map.next_value().map_err(|error| wire::at(name, error))
+    map: &mut A,
+) -> Result<(), A::Error> {
+    if found.is_some() {
+        return Err(wire::at(name, "given twice"));
+    }
+    *found = Some(map.next_value().map_err(|error| wire::at(name, error))?);
+    Ok(())
 }
 
 /// Decodes base64 as peers write it: either alphabet, padded or not.
@@ -246,8 +308,9 @@ impl Serialize for AsBase64<'_> {
     }
 }
 
-/// Reads base64 straight from the input, without a copy of the text where the input allows it.
-struct FromBase64(Bytes);
+/// Reads base64 straight from the input, without a copy of the text where the input allows it. Text that is no base64
+/// stays text.
+struct FromBase64(Result<Bytes, String>);
 
 impl<'de> Deserialize<'de> for FromBase64 {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -261,7 +324,8 @@ impl<'de> Deserialize<'de> for FromBase64 {
             }
 
             fn visit_str<E: de::Error>(self, text: &str) -> Result<FromBase64, E> {
-                decode_base64(text).map(|bytes| FromBase64(bytes.into())).map_err(E::custom)
+                let decoded = decode_base64(text).map(Bytes::from);
+                Ok(FromBase64(decoded.map_err(|_| text.to_owned())))
             }
         }
 

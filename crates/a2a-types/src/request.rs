@@ -6,7 +6,8 @@ use crate::{
 };
 
 wire_object! {
-    /// Sends a message (specification: `SendMessageRequest`). Reading refuses a message without parts.
+    /// Sends a message (specification: `SendMessageRequest`). Reading refuses a message without parts,
+    /// and a part that does not hold exactly one kind of content.
     pub struct SendMessageRequest {
         /// The routing key of the chosen interface.
         tenant: Option<String> = Optional("tenant"),

@@ -127,7 +127,7 @@ impl<'de, T: Deserialize<'de>> Kind<'de, Vec<T>> for Array {
     }
 }
 
-/// A message that somebody sends us, which unlike one that an agent reports must have parts.
+/// A message that somebody sends us, which unlike one that an agent reports must have parts, and each of them content.
 #[derive(Debug)]
 pub(crate) enum Sent {}
 
@@ -136,6 +136,9 @@ impl<'de> Kind<'de, Message> for Sent {
         let message = Message::deserialize(deserializer)?;
         if message.parts.is_empty() {
             return Err(at("parts", "required but missing or empty"));
+        }
+        for (index, part) in message.parts.iter().enumerate() {
+            part.check().map_err(|error: D::Error| at(&format!("parts[{index}]"), error))?;
         }
         Ok(Some(message))
     }

@@ -38,7 +38,7 @@ const QUIRKS: [(&str, bool, bool); 5] = [
     ("quirk.bad-base64-accepted.json", false, true),
     ("quirk.extra-envelope-member-rejected.json", true, true),
     ("quirk.list-unknown-status-ignored.json", true, true),
-    ("quirk.part-without-content-accepted.json", false, false),
+    ("quirk.part-without-content-accepted.json", false, true),
     ("quirk.v03-kind-member-ignored.json", true, true),
 ];
 
