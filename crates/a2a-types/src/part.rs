@@ -202,10 +202,11 @@ impl<'de> Visitor<'de> for PartVisitor {
         let mut extra = JsonObject::new();
         while let Some(Key(key)) = map.next_key()? {
             match &*key {
-                "text" => next(&mut found.text, "text", &mut map)?,
-                "raw" => next(&mut found.raw, "raw", &mut map)?,
-                "url" => next(&mut found.url, "url", &mut map)?,
-                "data" => next(&mut found.data, "data", &mut map)?,
+                "text" => note(&mut found.text, "text", map.next_value())?,
+                "raw" => note(&mut found.raw, "raw", map.next_value())?,
+                "url" => note(&mut found.url, "url", map.next_value())?,
+                // Here alone null is a value.
+                "data" => note(&mut found.data, "data", map.next_value().map(Some))?,
                 "filename" => {
                     wire::read_member::<kind::Optional, _, A>(&mut filename, "filename", &mut map)?;
                 }
@@ -238,19 +239,19 @@ impl<'de> Visitor<'de> for PartVisitor {
     }
 }
 
-/// The content a part came with. In `data` alone null is a value.
+/// The content a part came with.
 #[derive(Default)]
 struct Found {
-    text: Option<Option<String>>,
-    raw: Option<Option<FromBase64>>,
-    url: Option<Option<String>>,
+    text: Option<String>,
+    raw: Option<FromBase64>,
+    url: Option<String>,
     data: Option<Value>,
 }
 
 impl Found {
     /// Takes the first kind there is; the others go to `extra`, whatever their order on the wire was.
     fn choose(self, extra: &mut JsonObject) -> PartContent {
-        let raw = match self.raw.flatten() {
+        let raw = match self.raw {
             Some(FromBase64(Ok(bytes))) => Some(PartContent::Raw(bytes)),
             Some(FromBase64(Err(text))) => {
                 extra.insert("raw".to_owned(), Value::String(text));
@@ -258,11 +259,10 @@ impl Found {
             }
             None => None,
         };
-        let (text, url) = (self.text.flatten(), self.url.flatten());
         let kinds = [
-            text.map(PartContent::Text),
+            self.text.map(PartContent::Text),
             raw,
-            url.map(PartContent::Url),
+            self.url.map(PartContent::Url),
             self.data.map(PartContent::Data),
         ];
         let mut kinds = kinds.into_iter().flatten();
@@ -281,15 +281,17 @@ impl Found {
     }
 }
 
-fn next<'de, T: Deserialize<'de>, A: MapAccess<'de>>(
+/// Notes the value of a member, unless that says "absent".
+fn note<T, E: de::Error>(
     found: &mut Option<T>,
     name: &'static str,
-    map: &mut A,
-) -> Result<(), A::Error> {
-    if found.is_some() {
+    value: Result<Option<T>, E>,
+) -> Result<(), E> {
+    let value = value.map_err(|error| wire::at(name, error))?;
+    if found.is_some() && value.is_some() {
         return Err(wire::at(name, "given twice"));
     }
-    *found = Some(map.next_value().map_err(|error| wire::at(name, error))?);
+    *found = found.take().or(value);
     Ok(())
 }
 
