@@ -19,9 +19,12 @@ impl Scrubber {
         for secret in secrets.into_iter().filter(|secret| secret.len() >= MIN_LENGTH) {
             finders.push(Finder::new(secret).into_owned());
             let quoted = serde_json::Value::from(secret).to_string();
-            let escaped = quoted.trim_matches('"');
-            if escaped != secret {
-                finders.push(Finder::new(escaped).into_owned());
+            let escaped = quoted.get(1..quoted.len() - 1).unwrap_or_default();
+            // Some writers of JSON escape the slash too, and keys in base64 have one.
+            for written in [escaped.to_owned(), escaped.replace('/', "\\/")] {
+                if written != secret {
+                    finders.push(Finder::new(&written).into_owned());
+                }
             }
         }
         Self { finders }
@@ -64,6 +67,8 @@ mod tests {
             r#"{"a":"*** ***","***":1}"#,
         );
         check("k\"planted\\", r#"{"a":"k\"planted\\"}"#, r#"{"a":"***"}"#);
+        check("k/planted", r#"{"a":"k\/planted k/planted"}"#, r#"{"a":"*** ***"}"#);
+        check("k_planted\"", r#"{"a":"k_planted\""}"#, r#"{"a":"***"}"#);
         check("k_planted", "k_plante d", "k_plante d");
     }
 
