@@ -55,6 +55,12 @@ pub(super) async fn fetch(line: &Line, base: &Url) -> Result<AgentCard, ClientEr
     if status == StatusCode::NOT_FOUND {
         return Err(line.card_error(format!("there is none at {}", shown(&url))));
     }
+    if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) && line.has_key() {
+        let status = status.as_u16();
+        return Err(
+            line.card_error(format!("it is not public ({status}), and no key is sent for it"))
+        );
+    }
     if !status.is_success() {
         return Err(line.status_error(status, response.headers()));
     }
