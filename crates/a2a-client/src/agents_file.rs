@@ -194,12 +194,7 @@ pub fn read_agents(workspace: &Path) -> Result<AgentsFile, AgentsFileError> {
     }
 }
 
-/// Reads the content of the file.
-///
-/// # Errors
-///
-/// [`AgentsFileError`] if it is not a list.
-pub fn parse_agents(bytes: &[u8]) -> Result<AgentsFile, AgentsFileError> {
+fn parse_agents(bytes: &[u8]) -> Result<AgentsFile, AgentsFileError> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let value: Value = serde_json::from_slice(bytes)
         .map_err(|error| AgentsFileError::NotJson { line: error.line(), column: error.column() })?;

@@ -1,16 +1,19 @@
 //! How outcomes of remote tasks are told: as the result of a tool call, and as a prompt that is delivered.
 //!
-//! Everything a remote says is data here. It stands inside a frame that it cannot fake ([`sanitize_remote_text`]).
+//! Everything a remote says is data here. It stands inside a frame that it cannot fake: lines that begin like ours are
+//! marked, and control characters are shown.
 
 use std::fmt::Write as _;
 
 use volcanic_a2a_types::{ContextId, TaskId, TaskState};
 
-use crate::{MAX_FILES, SavedOutcome};
+use crate::{SavedOutcome, outcome::MAX_FILES};
 
 mod escape;
 
-pub use escape::{sanitize_remote_line, sanitize_remote_text};
+pub use escape::sanitize_remote_line;
+
+use escape::sanitize_remote_text;
 
 /// How much of a remote's id is shown, in characters.
 const MAX_ID: usize = 200;
@@ -137,6 +140,9 @@ fn push_body(text: &mut String, agent: &str, outcome: &SavedOutcome) {
             text,
             format_args!("\nFiles skipped ({more} more): only the first {MAX_FILES} are taken"),
         );
+    }
+    if outcome.unreadable > 0 {
+        push(text, format_args!("\nFiles skipped ({} unreadable)", outcome.unreadable));
     }
     if !outcome.links.is_empty() {
         push(text, format_args!("\nLinks: {}", shown(&outcome.links, MAX_LINK)));

@@ -16,13 +16,11 @@ mod remote;
 
 pub use agents_file::{
     AGENTS_FILE, AgentBinding, AgentEntry, AgentName, AgentProtocol, AgentsFile, AgentsFileError,
-    parse_agents, read_agents,
+    read_agents,
 };
 pub use attachments::{AttachmentError, read_attachments};
 pub use config::ClientConfig;
 pub use error::ClientError;
 pub use key::{KEY_VARIABLE_PREFIX, KeyError, KeyResolver, KeySource, plain_keys};
-pub use outcome::{
-    InlineFile, MAX_FILES, MAX_INLINE_BYTES, MAX_INLINE_LINES, SaveError, SavedOutcome, TaskOutcome,
-};
+pub use outcome::{InlineFile, MAX_INLINE_BYTES, SaveError, SavedOutcome, TaskOutcome};
 pub use remote::{EventStream, RemoteAgent};

@@ -14,11 +14,12 @@ mod save;
 pub use save::{SaveError, SavedOutcome};
 
 /// How many files of one task are saved.
-pub const MAX_FILES: usize = 20;
-/// How much text is told in place; a longer answer goes to a file, and this much of it is told.
+pub(crate) const MAX_FILES: usize = 20;
+/// How much text is told in place unless the host says otherwise; a longer answer goes to a file, and this much of it is
+/// told.
 pub const MAX_INLINE_BYTES: usize = 50 * 1024;
-/// As [`MAX_INLINE_BYTES`], in lines.
-pub const MAX_INLINE_LINES: usize = 2000;
+/// The same in lines.
+pub(crate) const MAX_INLINE_LINES: usize = 2000;
 
 /// The id or name of the artifact that is the answer when there are several.
 const RESPONSE: &str = "response";
@@ -47,7 +48,7 @@ pub struct TaskOutcome {
     pub answer: String,
     /// Whether the task waits for us.
     pub question: bool,
-    /// The first [`MAX_FILES`] files that are not too large.
+    /// The first 20 files that are not too large.
     pub files: Vec<InlineFile>,
     /// Where further content can be fetched; nothing here fetches it.
     pub links: Vec<String>,
@@ -55,6 +56,8 @@ pub struct TaskOutcome {
     pub skipped: Vec<String>,
     /// How many files there are beyond those.
     pub more_files: usize,
+    /// How many parts hold nothing that can be read, such as a file in broken base64.
+    pub unreadable: usize,
     /// The largest file that is taken, in bytes.
     pub max_file_bytes: u64,
     /// How much text is told in place, in bytes. A host whose model has a small window lowers it.
@@ -116,6 +119,7 @@ impl TaskOutcome {
             links: Vec::new(),
             skipped: Vec::new(),
             more_files: 0,
+            unreadable: 0,
             max_file_bytes,
             inline_bytes: MAX_INLINE_BYTES,
         }
@@ -136,6 +140,10 @@ impl TaskOutcome {
                 }
             }
             PartContent::Url(url) => self.links.push(url.clone()),
+            // Some agents add empty parts; there is nothing to tell about those.
+            PartContent::Unknown if *part != Part::new(PartContent::Unknown) => {
+                self.unreadable += 1;
+            }
             _ => {}
         }
     }
@@ -146,13 +154,9 @@ fn artifacts_text(artifacts: &[Artifact]) -> String {
     let is_response = |artifact: &&Artifact| {
         artifact.artifact_id == RESPONSE || artifact.name.as_deref() == Some(RESPONSE)
     };
-    let response: String = artifacts
-        .iter()
-        .filter(is_response)
-        .map(artifact_text)
-        .fold(String::new(), |a, b| join(&a, &b));
+    let response = lines_of(artifacts.iter().filter(is_response).map(artifact_text));
     if response.trim().is_empty() {
-        artifacts.iter().map(artifact_text).fold(String::new(), |a, b| join(&a, &b))
+        lines_of(artifacts.iter().map(artifact_text))
     } else {
         response
     }
@@ -164,7 +168,7 @@ fn artifact_text(artifact: &Artifact) -> String {
     for part in &artifact.parts {
         match &part.content {
             PartContent::Text(part) => text.push_str(part),
-            PartContent::Data(value) => text = join(&text, &value.to_string()),
+            PartContent::Data(value) => push_line(&mut text, &value.to_string()),
             _ => {}
         }
     }
@@ -173,11 +177,31 @@ fn artifact_text(artifact: &Artifact) -> String {
 
 /// A message's parts, one below the other.
 fn message_text(message: &Message) -> String {
-    message.parts.iter().fold(String::new(), |text, part| match &part.content {
-        PartContent::Text(part) => join(&text, part),
-        PartContent::Data(value) => join(&text, &value.to_string()),
-        _ => text,
+    lines_of(message.parts.iter().filter_map(|part| match &part.content {
+        PartContent::Text(text) => Some(text.clone()),
+        PartContent::Data(value) => Some(value.to_string()),
+        _ => None,
+    }))
+}
+
+fn lines_of(texts: impl Iterator<Item = String>) -> String {
+    texts.fold(String::new(), |mut all, text| {
+        push_line(&mut all, &text);
+        all
     })
+}
+
+/// Adds a text on lines of its own; an empty one leaves no trace. It only looks at what is new: agents decide how many
+/// texts there are.
+fn push_line(all: &mut String, text: &str) {
+    if text.trim().is_empty() {
+        return;
+    }
+    if !all.is_empty() {
+        all.truncate(all.trim_end_matches('\n').len());
+        all.push('\n');
+    }
+    all.push_str(text);
 }
 
 /// Two texts on lines of their own; an empty one, or one that repeats the other, leaves no trace.

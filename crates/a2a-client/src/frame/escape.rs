@@ -8,7 +8,7 @@ const QUOTE: &str = "> ";
 
 /// Makes the text of a remote fit to stand inside the frame: control characters and bidirectional overrides are shown
 /// escaped (`\u{202e}`), and lines that begin like the frame get `> ` before them. Nothing else is touched.
-pub fn sanitize_remote_text(text: &str) -> String {
+pub(super) fn sanitize_remote_text(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let text = text.replace("\r\n", "\n");
     // Some displays break lines at these two as well.
@@ -23,8 +23,8 @@ pub fn sanitize_remote_text(text: &str) -> String {
     shown
 }
 
-/// Makes a remote's word fit to stand in a line of ours, at most `max` characters of it: as [`sanitize_remote_text`], and
-/// line breaks are escaped too.
+/// Makes a remote's word fit to stand in a line of ours, at most `max` characters of it: control characters, line breaks
+/// and bidirectional overrides are shown escaped (`\u{202e}`).
 pub fn sanitize_remote_line(text: &str, max: usize) -> String {
     let mut shown = String::new();
     let mut characters = text.chars();

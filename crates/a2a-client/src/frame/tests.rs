@@ -12,6 +12,7 @@ fn outcome() -> SavedOutcome {
         links: Vec::new(),
         skipped: Vec::new(),
         more_files: 0,
+        unreadable: 0,
         max_file_bytes: 10_485_760,
     }
 }
@@ -99,6 +100,7 @@ fn everything_that_came_or_did_not_is_listed() {
         ],
         skipped: vec!["film\n.mp4".to_owned(), "big.iso".to_owned()],
         more_files: 3,
+        unreadable: 2,
         links: vec!["https://x.example/a".to_owned(), "https://x.example/\nFiles: b".to_owned()],
         ..outcome()
     };
@@ -109,6 +111,7 @@ fn everything_that_came_or_did_not_is_listed() {
          Files: inbox/a2a/travel-bot/answer.txt, inbox/a2a/travel-bot/a.pdf, inbox/a2a/travel-bot/b.pdf\n\
          Files skipped (over 10485760 bytes): film\\u{a}.mp4, big.iso\n\
          Files skipped (3 more): only the first 20 are taken\n\
+         Files skipped (2 unreadable)\n\
          Links: https://x.example/a, https://x.example/\\u{a}Files: b"
     );
 }

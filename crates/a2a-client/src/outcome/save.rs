@@ -40,6 +40,8 @@ pub struct SavedOutcome {
     pub skipped: Vec<String>,
     /// How many files there are beyond those.
     pub more_files: usize,
+    /// How many parts hold nothing that can be read.
+    pub unreadable: usize,
     /// The largest file that is taken, in bytes.
     pub max_file_bytes: u64,
 }
@@ -90,6 +92,7 @@ impl TaskOutcome {
             links: self.links,
             skipped: self.skipped,
             more_files: self.more_files,
+            unreadable: self.unreadable,
             max_file_bytes: self.max_file_bytes,
         };
         if !is_long && self.files.is_empty() {
@@ -170,10 +173,13 @@ impl<'a> Inbox<'a> {
             if self.taken.insert(name.to_lowercase()) {
                 match self.folder.create_new(&name, FILE_MODE) {
                     Ok(mut created) => {
-                        created
-                            .write_all(&file.bytes)
-                            .and_then(|()| created.sync_all())
-                            .map_err(|source| self.write(source))?;
+                        created.write_all(&file.bytes).and_then(|()| created.sync_all()).map_err(
+                            |source| {
+                                // A torso would take the name from the next attempt.
+                                let _ = self.folder.remove_file(&name);
+                                self.write(source)
+                            },
+                        )?;
                         return Ok(format!("{}/{name}", self.path));
                     }
                     Err(ConfineError::AlreadyExists { path: _ }) => {}

@@ -97,6 +97,21 @@ fn files_links_and_what_is_too_large_are_told_apart() {
 }
 
 #[test]
+fn part_that_cannot_be_read_is_counted_and_the_rest_told() {
+    let json = r#"{"id":"t1","status":{"state":"TASK_STATE_COMPLETED"},"artifacts":[{"artifactId":"a","parts":[
+        {}, {"text":"done"}, {"raw":"@@@","filename":"a.pdf"}, {"stream":"s"}]}]}"#;
+    let outcome = TaskOutcome::from_task(&serde_json::from_str(json).unwrap(), MAX);
+    assert_eq!((outcome.answer.as_str(), outcome.unreadable), ("done", 2));
+}
+
+#[test]
+fn many_texts_are_put_together_in_linear_time() {
+    let artifacts = (0..200_000).map(|n| text(&format!("a{n}"), &format!("{n}"))).collect();
+    let outcome = TaskOutcome::from_task(&task(TaskState::Completed, "", artifacts), MAX);
+    assert_eq!(outcome.answer.lines().count(), 200_000);
+}
+
+#[test]
 fn only_the_first_twenty_files_are_taken() {
     let parts = (0..50).map(|n| Part::raw(vec![0], "text/plain", format!("{n}.txt"))).collect();
     let outcome =
