@@ -14,7 +14,7 @@ use super::{
     Shared,
     activity::SessionEvent,
     run::{RunEnd, Runner},
-    stop::RunStop,
+    stop::{RunStop, StopCause},
 };
 use crate::store::StoreError;
 
@@ -56,6 +56,10 @@ pub(super) struct Actor {
     /// At most one job: a session does one thing at a time.
     jobs: JoinSet<(Runner, JobEnd)>,
     stop: Option<RunStop>,
+    /// The owner stopped a run whose end could not be written; the next look ends it.
+    stop_stands: bool,
+    /// Jobs that panicked since the last one that did not.
+    panics: u32,
     /// How often the session had been asked to look when the current look began.
     seen: u64,
     aborts: Vec<oneshot::Sender<(bool, Option<usize>)>>,
@@ -78,6 +82,8 @@ impl Actor {
             cancel,
             jobs: JoinSet::new(),
             stop: None,
+            stop_stands: false,
+            panics: 0,
             seen: 0,
             aborts: Vec::new(),
             resets: VecDeque::new(),
@@ -143,13 +149,14 @@ impl Actor {
     }
 
     fn on_job_ended(&mut self, job: Result<(Runner, JobEnd), JoinError>) {
-        self.stop = None;
-        let (runner, end) = job.unwrap_or_else(|error| {
-            // A bug in this crate or in a model. A new runner reads what is on disk, which counts as a resumption, so
-            // that a run that always panics is given up in the end.
-            tracing::error!(error = %error, "run panicked");
-            (Runner::new(Arc::clone(&self.shared)), JobEnd::Looked(RunEnd::Finished))
-        });
+        let aborted = self.stop.take().is_some_and(|stop| stop.cause() == Some(StopCause::Aborted));
+        let (runner, end) = match job {
+            Ok(ended) => {
+                self.panics = 0;
+                ended
+            }
+            Err(error) => (Runner::new(Arc::clone(&self.shared)), self.on_panic(&error)),
+        };
         self.runner = Some(runner);
         self.shared.gauge.send_modify(|gauge| {
             gauge.busy = false;
@@ -158,7 +165,9 @@ impl Actor {
         let (mut was_running, mut waiting) = (false, None);
         match end {
             JobEnd::Looked(RunEnd::Nothing) => self.settle(),
-            JobEnd::Looked(RunEnd::StoreFailed) => {
+            JobEnd::Looked(RunEnd::StoreFailed { in_run }) => {
+                was_running = in_run;
+                self.stop_stands = aborted && in_run;
                 self.recheck = Some(Instant::now() + self.shared.config.limits.store_recheck);
                 self.settle();
             }
@@ -173,6 +182,18 @@ impl Actor {
             let _ = reply.send((was_running, waiting));
         }
         self.advance();
+    }
+
+    /// A bug in this crate, in a model or in a host. A new runner reads what is on disk, which counts as a resumption, so
+    /// that a run that always panics is given up in the end. What panics even then is left alone for a while.
+    fn on_panic(&mut self, error: &JoinError) -> JobEnd {
+        tracing::error!(error = %error, "run panicked");
+        self.panics += 1;
+        if self.panics <= self.shared.config.resume_limit + 1 {
+            return JobEnd::Looked(RunEnd::Finished);
+        }
+        self.panics = 0;
+        JobEnd::Looked(RunEnd::StoreFailed { in_run: true })
     }
 
     /// Notes that nothing was left of what had been asked for when the look began.
@@ -207,6 +228,9 @@ impl Actor {
         });
         self.recheck = None;
         let stop = RunStop::new(&self.runs);
+        if std::mem::take(&mut self.stop_stands) {
+            stop.abort();
+        }
         self.stop = Some(stop.clone());
         let job = async move {
             let end = runner.run_next(&stop).await;

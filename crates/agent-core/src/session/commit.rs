@@ -1,11 +1,14 @@
 //! Writes the steps of a run, with patience for a store that fails for a moment.
 
-use std::future::Future;
+use std::{
+    future::Future,
+    sync::atomic::{AtomicBool, Ordering},
+};
 
 use super::{activity::SessionEvent, batch::CallResult, run::Runner};
 use crate::{
     prompt::InboundId,
-    store::{Commit, NewEntry, NewOutbox, StoreError},
+    store::{Commit, Entry, NewEntry, NewOutbox, StoreError},
 };
 
 /// A step to be written.
@@ -26,12 +29,29 @@ impl Runner {
             outbox: draft.outbox,
         };
         let shows = !commit.outbox.is_empty();
-        let entries = self.patiently(|| self.shared.deps.store.commit(commit.clone())).await?;
-        self.log.append(entries.into_iter().map(|entry| entry.body));
+        let entries = self.write_once(commit).await?;
+        self.log.append(entries);
         if shows {
             self.shared.publish(SessionEvent::OutboxReady);
         }
         Ok(())
+    }
+
+    /// Writes a commit. One that failed may be on disk all the same, so before it is repeated the store is asked: nobody
+    /// else writes this conversation, and what it has beyond the log is that commit.
+    async fn write_once(&self, commit: Commit) -> Result<Vec<Entry>, StoreError> {
+        let store = &self.shared.deps.store;
+        let tried = AtomicBool::new(false);
+        self.patiently(|| async {
+            if tried.swap(true, Ordering::Relaxed) {
+                let written = self.log.unknown_of(store.entries(&commit.target).await?);
+                if !written.is_empty() {
+                    return Ok(written);
+                }
+            }
+            store.commit(commit.clone()).await
+        })
+        .await
     }
 
     /// Writes the results of calls, then the rest of the draft. A result whose delivery key was taken meanwhile gives

@@ -62,7 +62,8 @@ impl SessionHandle {
     ///
     /// # Errors
     ///
-    /// [`SessionError::Closed`], or [`SessionError::Store`] if the queue could not be read; the run is stopped then too.
+    /// [`SessionError::Closed`], or [`SessionError::Store`] if the queue could not be read. A run whose end the store did
+    /// not take does nothing more; it is ended on record as soon as the store takes that.
     pub async fn abort(&self) -> Result<AbortEnd, SessionError> {
         let (reply, answer) = oneshot::channel();
         self.commands.send(Command::Abort(reply)).await.map_err(|_| SessionError::Closed)?;

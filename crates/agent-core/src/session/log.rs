@@ -12,6 +12,8 @@ use crate::{
 #[derive(Debug, Default)]
 pub(super) struct ConversationLog {
     entries: Vec<EntryBody>,
+    /// The place of the last of them; 0 when there is none.
+    last_seq: u64,
 }
 
 /// The prompt of a run.
@@ -45,19 +47,27 @@ impl ConversationLog {
     /// Takes over what the store has.
     pub(super) fn new(entries: Vec<Entry>) -> Self {
         let mut log = Self::default();
-        log.append(entries.into_iter().map(|entry| entry.body));
+        log.append(entries);
         log
     }
 
     /// Adds what was committed.
-    pub(super) fn append(&mut self, entries: impl IntoIterator<Item = EntryBody>) {
-        for entry in entries {
-            if matches!(entry, EntryBody::Reset) {
+    pub(super) fn append(&mut self, entries: impl IntoIterator<Item = Entry>) {
+        for Entry { seq, at: _, body } in entries {
+            if matches!(body, EntryBody::Reset) {
                 self.entries.clear();
+                self.last_seq = 0;
             } else {
-                self.entries.push(entry);
+                self.entries.push(body);
+                self.last_seq = seq;
             }
         }
+    }
+
+    /// Of what the store has, the entries that the log does not know.
+    pub(super) fn unknown_of(&self, mut stored: Vec<Entry>) -> Vec<Entry> {
+        stored.retain(|entry| entry.seq > self.last_seq);
+        stored
     }
 
     /// All entries, oldest first.

@@ -49,7 +49,10 @@ pub(super) enum RunEnd {
     /// The process ends; the run goes on in the next one.
     Suspended,
     /// The store failed; what it has decides how to go on.
-    StoreFailed,
+    StoreFailed {
+        /// Whether that was in the middle of a run.
+        in_run: bool,
+    },
 }
 
 impl Runner {
@@ -64,7 +67,7 @@ impl Runner {
             tracing::error!(error = %chain(&error), "store failed; run stopped");
             self.shared
                 .publish(SessionEvent::RunFailed { reason: notice::STORE_FAILED.to_owned() });
-            RunEnd::StoreFailed
+            RunEnd::StoreFailed { in_run: self.log.open_run().is_some() }
         });
         self.shared.gauge.send_modify(|gauge| gauge.running = None);
         end
@@ -72,19 +75,34 @@ impl Runner {
 
     /// Begins the conversation anew.
     pub(super) async fn reset(&mut self) -> Result<(), StoreError> {
-        let entries = vec![NewEntry::plain(EntryBody::Reset)];
-        let end = self.commit(Draft { entries, ..Draft::default() }).await;
+        let end = self.end_and_reset().await;
         self.fresh &= end.is_ok();
         end
     }
 
-    async fn find_and_run(&mut self, stop: &RunStop) -> Result<RunEnd, StoreError> {
+    async fn end_and_reset(&mut self) -> Result<(), StoreError> {
+        self.refresh().await?;
+        // A run that a crash or the store interrupted ends as a stopped one: what a delivery brought is still shown.
+        if let Some(run) = self.log.open_run() {
+            self.stopped(&run, StopCause::Aborted, Vec::new()).await?;
+        }
+        let entries = vec![NewEntry::plain(EntryBody::Reset)];
+        self.commit(Draft { entries, ..Draft::default() }).await
+    }
+
+    /// Reads the conversation, unless the log shows it already.
+    async fn refresh(&mut self) -> Result<(), StoreError> {
         if !self.fresh {
             let target = &self.shared.target;
             let entries = self.patiently(|| self.shared.deps.store.entries(target)).await?;
             self.log = ConversationLog::new(entries);
             self.fresh = true;
         }
+        Ok(())
+    }
+
+    async fn find_and_run(&mut self, stop: &RunStop) -> Result<RunEnd, StoreError> {
+        self.refresh().await?;
         if let Some(run) = self.log.open_run() {
             self.begin(&run);
             return if self.resume(&run).await? {

@@ -1,6 +1,13 @@
 //! A session with its surroundings, and its conversation in short lines.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use futures::future::BoxFuture;
@@ -310,6 +317,8 @@ type Hook = dyn Fn(&[Entry]) -> BoxFuture<'static, ()> + Send + Sync;
 pub(crate) struct HookedStore {
     inner: MemoryStore,
     after_commit: Box<Hook>,
+    /// Commits whose success the session never hears of.
+    unsure: AtomicU32,
 }
 
 impl HookedStore {
@@ -317,7 +326,15 @@ impl HookedStore {
         inner: MemoryStore,
         after_commit: impl Fn(&[Entry]) -> BoxFuture<'static, ()> + Send + Sync + 'static,
     ) -> Self {
-        Self { inner, after_commit: Box::new(after_commit) }
+        Self { inner, after_commit: Box::new(after_commit), unsure: AtomicU32::new(0) }
+    }
+
+    /// A store that writes each of the first `count` commits and then says that it failed, as a disk does whose flush
+    /// fails after the bytes have reached it.
+    pub(crate) fn unsure(inner: MemoryStore, count: u32) -> Self {
+        let store = Self::new(inner, |_| Box::pin(std::future::ready(())));
+        store.unsure.store(count, Ordering::Relaxed);
+        store
     }
 }
 
@@ -340,6 +357,10 @@ impl SessionStore for HookedStore {
     async fn commit(&self, commit: Commit) -> Result<Vec<Entry>, StoreError> {
         let entries = self.inner.commit(commit).await?;
         (self.after_commit)(&entries).await;
+        let left = |left: u32| left.checked_sub(1);
+        if self.unsure.fetch_update(Ordering::Relaxed, Ordering::Relaxed, left).is_ok() {
+            return Err(StoreError::Failed { action: "flush", source: "the disk".into() });
+        }
         Ok(entries)
     }
 

@@ -35,10 +35,13 @@ fn failed(last: bool) -> EntryBody {
     EntryBody::Failed { blocks: Vec::new(), reason: String::new(), aborted: false, last }
 }
 
+fn stored(entries: impl IntoIterator<Item = EntryBody>) -> Vec<Entry> {
+    let at = jiff::Timestamp::UNIX_EPOCH;
+    (1..).zip(entries).map(|(seq, body)| Entry { seq, at, body }).collect()
+}
+
 fn log(entries: impl IntoIterator<Item = EntryBody>) -> ConversationLog {
-    let mut log = ConversationLog::default();
-    log.append(entries);
-    log
+    ConversationLog::new(stored(entries))
 }
 
 #[track_caller]
@@ -121,9 +124,17 @@ fn latest_owner_prompt_is_found_behind_deliveries() {
         hops: 0,
         source: None,
     };
-    let mut log = ConversationLog::default();
-    log.append([delivery.clone()]);
-    assert_eq!(log.latest_owner_prompt(), None);
-    log.append([user("hello"), delivery]);
-    assert_eq!(log.latest_owner_prompt(), Some(&PromptKey::new("k")));
+    assert_eq!(log([delivery.clone()]).latest_owner_prompt(), None);
+    let owner = PromptKey::new("k");
+    let log = log([delivery.clone(), user("hello"), delivery]);
+    assert_eq!(log.latest_owner_prompt(), Some(&owner));
+}
+
+#[test]
+fn entries_beyond_the_log_are_told_from_those_it_shows() {
+    let all = stored([user("a"), failed(true), user("b")]);
+    let unknown = |known: &[EntryBody]| log(known.to_vec()).unknown_of(all.clone());
+    assert_eq!(unknown(&[]), all);
+    assert_eq!(unknown(&[user("a"), failed(true)]), all[2..]);
+    assert_eq!(unknown(&[user("a"), failed(true), user("b")]), []);
 }
