@@ -95,8 +95,10 @@ impl RetryConfig {
 /// Limits of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionLimits {
-    /// The longest silence within a reply (5 min). Adapters have tighter ones; this one makes sure that every wait ends.
+    /// The longest silence within a reply (5 min). Adapters have tighter ones.
     pub reply_idle: Duration,
+    /// The longest a reply may take (1 h). Small machines are slow, but what only keeps the line open must end too.
+    pub reply_time: Duration,
     /// The largest reply in bytes (4 MiB), so that a model that never stops cannot fill the memory.
     pub reply_bytes: usize,
     /// The longest a tool call may take (15 min).
@@ -117,6 +119,7 @@ impl Default for SessionLimits {
     fn default() -> Self {
         Self {
             reply_idle: Duration::from_mins(5),
+            reply_time: Duration::from_hours(1),
             reply_bytes: 4 << 20,
             tool_time: Duration::from_mins(15),
             calls_per_reply: 32,

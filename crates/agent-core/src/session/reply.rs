@@ -29,7 +29,7 @@ pub(super) enum ReplyEnd {
     Stopped { blocks: Vec<Block> },
 }
 
-/// Asks the model and follows its reply to the end, to a silence that is too long, or to a stop and its grace.
+/// Asks the model and follows its reply to the end, to a limit, or to a stop and its grace.
 pub(super) async fn follow(
     model: &dyn Model,
     request: ModelRequest,
@@ -42,6 +42,7 @@ pub(super) async fn follow(
     let _cancel_at_end = cancel.clone().drop_guard();
     let mut builder = ReplyBuilder::new(limits.reply_bytes);
     let mut grace_over = pin!(stop.grace_over(limits.stop_grace));
+    let mut too_long = pin!(tokio::time::sleep(limits.reply_time));
     let mut events = tokio::select! {
         biased;
         () = &mut grace_over => return ReplyEnd::Stopped { blocks: Vec::new() },
@@ -52,6 +53,7 @@ pub(super) async fn follow(
         let event = tokio::select! {
             biased;
             () = &mut grace_over => break ReplyEnd::Stopped { blocks: builder.into_blocks() },
+            () = &mut too_long => break builder.fail(endless(limits)),
             event = events.next() => event,
             () = tokio::time::sleep(limits.reply_idle) => break builder.fail(silence(limits)),
         };
@@ -75,6 +77,12 @@ pub(super) async fn follow(
 fn silence(limits: &SessionLimits) -> ModelError {
     let seconds = limits.reply_idle.as_secs();
     error(ModelErrorKind::Transport, format!("the model was silent for {seconds} s"))
+}
+
+fn endless(limits: &SessionLimits) -> ModelError {
+    let seconds = limits.reply_time.as_secs();
+    // Not worth another attempt: that would take as long.
+    error(ModelErrorKind::BadRequest, format!("the reply had no end after {seconds} s"))
 }
 
 fn error(kind: ModelErrorKind, message: impl Into<String>) -> ModelError {

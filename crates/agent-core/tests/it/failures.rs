@@ -1,4 +1,10 @@
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use futures::{
@@ -8,8 +14,8 @@ use futures::{
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use volcanic_agent_core::{
-    Capabilities, Model, ModelErrorKind, ModelEvent, ModelRequest, Origin, ScriptedModel,
-    ScriptedReply, SessionEvent,
+    Answer, AnswerFormat, Capabilities, Model, ModelErrorKind, ModelEvent, ModelRequest, NewOutbox,
+    Origin, ScriptedModel, ScriptedReply, SessionEvent,
 };
 
 use crate::kit::{Kit, accept, config, store};
@@ -175,4 +181,74 @@ async fn run_that_always_panics_is_given_up() {
         ["user hi", "resumed", "resumed", "resumed", &format!("failed after []: {reason}")];
     assert_eq!(kit.lines(), expected);
     assert_eq!(kit.screen(), [format!("The assistant could not answer: {reason}.")]);
+}
+
+/// A model that keeps the line open for ever and says nothing on it.
+#[derive(Debug)]
+struct Humming;
+
+#[async_trait]
+impl Model for Humming {
+    fn id(&self) -> &'static str {
+        "humming"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { tools: false, context_window: 1 }
+    }
+
+    async fn stream(
+        &self,
+        _: ModelRequest,
+        _: CancellationToken,
+    ) -> BoxStream<'static, ModelEvent> {
+        stream::unfold((), |()| async {
+            tokio::time::sleep(Duration::from_mins(1)).await;
+            Some((ModelEvent::TextDelta { block: 0, text: String::new() }, ()))
+        })
+        .boxed()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn reply_that_never_ends_fails() {
+    let (store, unused) = (store(), ScriptedModel::steps([ScriptedReply::hang()]));
+    let seam = Arc::new(store.clone());
+    let kit = Kit::with_seams(store, seam, unused, Arc::new(Humming), Vec::new(), config());
+    let before = Instant::now();
+    kit.ask("hi").await;
+    assert_eq!(before.elapsed(), Duration::from_hours(1));
+    let shown = "The assistant could not answer: the reply had no end after 3600 s.";
+    assert_eq!(kit.screen(), [shown]);
+}
+
+/// A format whose code fails.
+#[derive(Debug, Default)]
+struct BrokenAnswers(AtomicU32);
+
+impl AnswerFormat for BrokenAnswers {
+    fn outbox(&self, _: &Answer<'_>) -> Vec<NewOutbox> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        panic!("as the test wants it")
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn run_that_cannot_even_be_given_up_is_left_alone_for_a_while() {
+    let answers = Arc::new(BrokenAnswers::default());
+    let mut config = config();
+    config.answers = Arc::clone(&answers) as Arc<dyn AnswerFormat>;
+    let model = ScriptedModel::steps((0..9).map(|_| ScriptedReply::say("Hello.")));
+    let kit = Kit::over(store(), model, Vec::new(), config);
+    kit.say("hi").await;
+    for _ in 0..10_000 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(answers.0.load(Ordering::Relaxed), 5, "once, after three resumptions, and then");
+    kit.idle().await;
+    let before = Instant::now();
+    while answers.0.load(Ordering::Relaxed) == 5 {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    assert!(before.elapsed() >= Duration::from_secs(59), "{:?}", before.elapsed());
 }
