@@ -43,8 +43,10 @@ pub struct MemoryOutbox {
     pub message_id: Option<String>,
     /// Why it was given up.
     pub reason: Option<String>,
-    /// Whether an earlier process left it in sending.
-    stale: bool,
+    /// Whether it may be on the screen already: an attempt ended without a known end.
+    pub may_repeat: bool,
+    /// Whether this process took it, so that only it ends the flight.
+    in_flight: bool,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -71,7 +73,7 @@ impl MemoryStore {
         let mut disk = self.disk().clone();
         disk.failures = 0;
         for row in &mut disk.outbox {
-            row.stale |= row.state == OutboxState::Sending;
+            row.in_flight = false;
         }
         Self { clock: Arc::clone(&self.clock), disk: Arc::new(Mutex::new(disk)) }
     }
@@ -109,18 +111,16 @@ impl MemoryStore {
         Ok(disk)
     }
 
-    fn with_row(
-        &self,
-        id: OutboxId,
-        change: impl FnOnce(&mut MemoryOutbox),
-    ) -> Result<(), StoreError> {
+    /// Ends the flight of an item that this process took.
+    fn end(&self, id: OutboxId, change: impl FnOnce(&mut MemoryOutbox)) -> Result<(), StoreError> {
         let mut disk = self.writing("change an outbox item")?;
-        match disk.outbox.iter_mut().find(|row| row.id == id) {
+        match disk.outbox.iter_mut().find(|row| row.id == id && row.in_flight) {
             Some(row) => {
+                row.in_flight = false;
                 change(row);
                 Ok(())
             }
-            None => Err(failed("change an outbox item", "there is no such item")),
+            None => Err(failed("change an outbox item", "it is not in flight")),
         }
     }
 }
@@ -163,10 +163,14 @@ impl SessionStore for MemoryStore {
         let mut disk = self.writing("take an outbox item")?;
         let next = disk.outbox.iter_mut().find(|row| {
             row.target == *target
-                && (row.state == OutboxState::Queued
-                    || (row.state == OutboxState::Sending && row.stale))
+                && match row.state {
+                    OutboxState::Queued => true,
+                    OutboxState::Sending => !row.in_flight,
+                    OutboxState::Sent | OutboxState::Failed => false,
+                }
         });
         Ok(next.map(|row| {
+            row.may_repeat |= row.state == OutboxState::Sending;
             let item = OutboxItem {
                 id: row.id,
                 target: row.target.clone(),
@@ -174,11 +178,11 @@ impl SessionStore for MemoryStore {
                 body: row.item.body.clone(),
                 source: row.item.source.clone(),
                 attempts: row.attempts,
-                may_repeat: row.stale,
+                may_repeat: row.may_repeat,
             };
             row.state = OutboxState::Sending;
             row.attempts += 1;
-            row.stale = false;
+            row.in_flight = true;
             item
         }))
     }
@@ -188,18 +192,18 @@ impl SessionStore for MemoryStore {
         id: OutboxId,
         message_id: Option<String>,
     ) -> Result<(), StoreError> {
-        self.with_row(id, |row| {
+        self.end(id, |row| {
             row.state = OutboxState::Sent;
             row.message_id = message_id;
         })
     }
 
     async fn outbox_retry(&self, id: OutboxId) -> Result<(), StoreError> {
-        self.with_row(id, |row| row.state = OutboxState::Queued)
+        self.end(id, |row| row.state = OutboxState::Queued)
     }
 
     async fn outbox_failed(&self, id: OutboxId, reason: String) -> Result<(), StoreError> {
-        self.with_row(id, |row| {
+        self.end(id, |row| {
             row.state = OutboxState::Failed;
             row.reason = Some(reason);
         })
@@ -223,22 +227,27 @@ impl SessionStore for MemoryStore {
 }
 
 impl Disk {
+    /// What the real store refuses, in its order: keys first, then prompts.
     fn check(&self, commit: &Commit) -> Result<(), StoreError> {
         let taken = |key: String| StoreError::Taken { target: commit.target.clone(), key };
+        if commit.entries.is_empty() && !commit.consume.is_empty() {
+            return Err(failed("commit a step", "prompts are consumed by an entry"));
+        }
+        let mut settled = HashSet::new();
+        for key in commit.entries.iter().filter_map(|entry| entry.delivery_key.as_ref()) {
+            let known = self.keys.contains(&(commit.target.clone(), key.clone()));
+            if known || !settled.insert(key) {
+                return Err(taken(key.to_string()));
+            }
+        }
+        let mut consumed = HashSet::new();
         for id in &commit.consume {
             let waits = self
                 .waiting
                 .iter()
                 .any(|prompt| prompt.id == *id && prompt.prompt.target == commit.target);
-            if !waits {
+            if !waits || !consumed.insert(id) {
                 return Err(taken(id.0.to_string()));
-            }
-        }
-        let mut new = HashSet::new();
-        for key in commit.entries.iter().filter_map(|entry| entry.delivery_key.as_ref()) {
-            let known = self.keys.contains(&(commit.target.clone(), key.clone()));
-            if known || !new.insert(key) {
-                return Err(taken(key.to_string()));
             }
         }
         Ok(())
@@ -269,7 +278,8 @@ impl Disk {
                     attempts: 0,
                     message_id: None,
                     reason: None,
-                    stale: false,
+                    may_repeat: false,
+                    in_flight: false,
                 });
             }
         }

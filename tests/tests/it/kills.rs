@@ -1,0 +1,183 @@
+//! Kills at every write of a whole delegation, before it and after it: nothing is lost, nothing is doubled.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+use volcanic_a2a_watch::WatchStore as _;
+use volcanic_agent_core::{ScriptedModel, ScriptedRules, SessionStore as _};
+
+use crate::assistant::{Assistant, Home, Setup, target};
+use crate::mortal::Death;
+use crate::remote::{Remote, within};
+
+/// What the model does, whatever came before: no step depends on which life it is in.
+const RULES: &str = r#"
+[[rule]]
+when = '^delegate (.+)$'
+call = { tool = "a2a", arguments = { action = "send", agent = "bot", message = "$1" } }
+
+[[rule]]
+after = "tool:a2a"
+say = "The tool said: $result"
+
+[[rule]]
+when = '(?s)^\[A2A '
+say = "There is news: $prompt"
+"#;
+
+/// Deaths that are tried at a time.
+const AT_ONCE: usize = 6;
+
+/// What is delegated, and what comes of it.
+#[derive(Debug, Clone, Copy)]
+struct Errand {
+    message: &'static str,
+    outcome: &'static str,
+    /// Whether the tool waits for the outcome.
+    waits: bool,
+}
+
+/// One home, one agent, and what its screen showed in all lives.
+struct Case {
+    errand: Errand,
+    remote: Remote,
+    home: Home,
+    shown: Mutex<Vec<(String, bool)>>,
+}
+
+impl Case {
+    async fn new(errand: Errand) -> Self {
+        let remote = Remote::new().await;
+        let home = Home::with(&remote);
+        remote.release("it");
+        Self { errand, remote, home, shown: Mutex::default() }
+    }
+
+    async fn start(&self, death: Option<Death>) -> Assistant {
+        let wait = if self.errand.waits { Duration::from_secs(10) } else { Duration::ZERO };
+        let setup = Setup {
+            wait,
+            death,
+            change: |config| config.poll_pauses = vec![Duration::from_millis(20)],
+            ..Setup::default()
+        };
+        let rules = ScriptedRules::parse("rules.toml", RULES).unwrap();
+        self.home.start_with(setup, ScriptedModel::rules(rules)).await
+    }
+
+    /// A whole life: the message comes in (again, if need be), everything is done and shown.
+    async fn live(&self, assistant: &Assistant) {
+        assistant.accept("m1", &format!("delegate {}", self.errand.message)).await;
+        loop {
+            assistant.session().wait_idle().await;
+            self.show(assistant).await;
+            let store = &assistant.store;
+            let rests = store.live().await.unwrap().is_empty()
+                && store.open_sends().await.unwrap().is_empty()
+                && store.waiting(&target()).await.unwrap().is_empty()
+                && store.targets_with_work().await.unwrap().is_empty();
+            if rests {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    async fn show(&self, assistant: &Assistant) {
+        while let Some(item) = assistant.store.next_outbox(&target()).await.unwrap() {
+            self.shown.lock().unwrap().push((item.key, item.may_repeat));
+            assistant.store.outbox_sent(item.id, None).await.unwrap();
+        }
+    }
+
+    /// Judges what is left in the end.
+    async fn judge(&self, assistant: &Assistant, death: Death) {
+        let transcript = assistant.transcript(&self.remote).await;
+        let shown = self.shown.lock().unwrap().clone();
+        let what = format!("{death:?}: {transcript:#?}\nshown: {shown:#?}");
+        let count = |part: &str| {
+            let from_outside = |line: &&String| {
+                ["delivery: ", "tool: ", "error: "].iter().any(|who| line.starts_with(who))
+            };
+            transcript.iter().filter(from_outside).filter(|line| line.contains(part)).count()
+        };
+        let received = self.remote.received().len();
+        assert!(received <= 1, "sent twice, {what}");
+        assert_eq!(count(self.errand.outcome), received, "{what}");
+        let runs = transcript
+            .iter()
+            .filter(|line| line.starts_with("owner: ") || line.starts_with("delivery: "));
+        let mut times: BTreeMap<&str, usize> = BTreeMap::new();
+        for (key, may_repeat) in &shown {
+            let times = times.entry(key).or_default();
+            assert!(*times == 0 || *may_repeat, "shown again without a label, {what}");
+            *times += 1;
+        }
+        assert_eq!(times.len(), runs.count(), "one answer for each run, {what}");
+    }
+}
+
+/// Counts the writes of a life without a death.
+async fn writes(errand: Errand) -> u64 {
+    let case = Case::new(errand).await;
+    let assistant = case.start(None).await;
+    within(case.live(&assistant)).await;
+    case.judge(&assistant, Death::After(u64::MAX)).await;
+    assert_eq!(case.remote.received().len(), 1);
+    assistant.store.writes()
+}
+
+/// One death, one more life.
+async fn die_and_live(errand: Errand, death: Death) -> bool {
+    let case = Case::new(errand).await;
+    let assistant = case.start(Some(death)).await;
+    let died = tokio::select! {
+        () = assistant.store.died() => true,
+        () = within(case.live(&assistant)) => false,
+    };
+    assistant.kill().await;
+    let assistant = case.start(None).await;
+    within(case.live(&assistant)).await;
+    case.judge(&assistant, death).await;
+    assistant.stop().await;
+    died
+}
+
+async fn check(errand: Errand) {
+    let writes = writes(errand).await;
+    let mut deaths: Vec<_> =
+        (0..writes).flat_map(|n| [Death::Before(n), Death::After(n)]).collect();
+    let mut running = JoinSet::new();
+    let mut died = 0;
+    let mut tried = 0;
+    while !deaths.is_empty() || !running.is_empty() {
+        while running.len() < AT_ONCE
+            && let Some(death) = deaths.pop()
+        {
+            running.spawn(die_and_live(errand, death));
+            tried += 1;
+        }
+        if let Some(ended) = running.join_next().await {
+            died += usize::from(ended.unwrap());
+        }
+    }
+    // The last writes are notes that may not be needed; all others must have been reached.
+    assert!(died * 10 >= tried * 8, "only {died} of {tried} deaths came");
+}
+
+#[tokio::test]
+async fn kill_at_any_write_of_a_task_that_is_handed_over_loses_and_doubles_nothing() {
+    check(Errand { message: "hold it", outcome: "finished: it", waits: false }).await;
+}
+
+#[tokio::test]
+async fn kill_at_any_write_of_a_task_that_is_waited_for_loses_and_doubles_nothing() {
+    check(Errand { message: "echo it", outcome: "echo: it", waits: true }).await;
+}
+
+#[tokio::test]
+async fn kill_at_any_write_of_a_question_loses_and_doubles_nothing() {
+    check(Errand { message: "book it", outcome: "Which day?", waits: false }).await;
+}

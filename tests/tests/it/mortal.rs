@@ -1,0 +1,179 @@
+//! The real store behind a door that can close for good: at a chosen write, before it or after it.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use async_trait::async_trait;
+use tokio::sync::watch;
+use volcanic_a2a_types::MessageId;
+use volcanic_a2a_watch::{SendRecord, WatchId, WatchRecord, WatchStore, WatchStoreError};
+use volcanic_agent_core::{
+    Accepted, Commit, Entry, NewPrompt, OutboxId, OutboxItem, Prompt, SessionStore, StoreError,
+    TargetId,
+};
+use volcanic_store::Store;
+
+/// When a process dies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Death {
+    /// Right before its n-th write, from 0.
+    Before(u64),
+    /// Right after it: it is on disk, and nobody hears of it.
+    After(u64),
+}
+
+/// A store whose process may die. After that no call on it ever ends.
+#[derive(Debug, Clone)]
+pub(crate) struct MortalStore {
+    store: Store,
+    life: Arc<Life>,
+}
+
+#[derive(Debug)]
+struct Life {
+    writes: AtomicU64,
+    death: Option<Death>,
+    dead: watch::Sender<bool>,
+}
+
+impl MortalStore {
+    pub(crate) fn new(store: Store, death: Option<Death>) -> Self {
+        let life = Life { writes: AtomicU64::new(0), death, dead: watch::Sender::new(false) };
+        Self { store, life: Arc::new(life) }
+    }
+
+    /// Writes so far.
+    pub(crate) fn writes(&self) -> u64 {
+        self.life.writes.load(Ordering::SeqCst)
+    }
+
+    /// Ends when the process died.
+    pub(crate) async fn died(&self) {
+        let mut dead = self.life.dead.subscribe();
+        dead.wait_for(|dead| *dead).await.unwrap();
+    }
+
+    pub(crate) async fn close(&self) {
+        self.store.close().await;
+    }
+
+    async fn write<T>(&self, work: impl Future<Output = T>) -> T {
+        let number = self.life.writes.fetch_add(1, Ordering::SeqCst);
+        self.dies_if(Death::Before(number)).await;
+        let value = self.read(work).await;
+        self.dies_if(Death::After(number)).await;
+        value
+    }
+
+    async fn read<T>(&self, work: impl Future<Output = T>) -> T {
+        if *self.life.dead.borrow() {
+            std::future::pending::<()>().await;
+        }
+        work.await
+    }
+
+    async fn dies_if(&self, death: Death) {
+        if self.life.death == Some(death) {
+            self.life.dead.send_replace(true);
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+#[async_trait]
+impl SessionStore for MortalStore {
+    async fn accept(&self, prompt: NewPrompt) -> Result<Accepted, StoreError> {
+        self.write(self.store.accept(prompt)).await
+    }
+
+    async fn waiting(&self, target: &TargetId) -> Result<Vec<Prompt>, StoreError> {
+        self.read(self.store.waiting(target)).await
+    }
+
+    async fn commit(&self, commit: Commit) -> Result<Vec<Entry>, StoreError> {
+        self.write(self.store.commit(commit)).await
+    }
+
+    async fn entries(&self, target: &TargetId) -> Result<Vec<Entry>, StoreError> {
+        self.read(self.store.entries(target)).await
+    }
+
+    async fn next_outbox(&self, target: &TargetId) -> Result<Option<OutboxItem>, StoreError> {
+        self.write(self.store.next_outbox(target)).await
+    }
+
+    async fn outbox_sent(
+        &self,
+        id: OutboxId,
+        message_id: Option<String>,
+    ) -> Result<(), StoreError> {
+        self.write(self.store.outbox_sent(id, message_id)).await
+    }
+
+    async fn outbox_retry(&self, id: OutboxId) -> Result<(), StoreError> {
+        self.write(self.store.outbox_retry(id)).await
+    }
+
+    async fn outbox_failed(&self, id: OutboxId, reason: String) -> Result<(), StoreError> {
+        self.write(self.store.outbox_failed(id, reason)).await
+    }
+
+    async fn targets_with_work(&self) -> Result<Vec<TargetId>, StoreError> {
+        self.read(self.store.targets_with_work()).await
+    }
+}
+
+#[async_trait]
+impl WatchStore for MortalStore {
+    async fn begin_send(&self, send: &SendRecord) -> Result<(), WatchStoreError> {
+        self.write(self.store.begin_send(send)).await
+    }
+
+    async fn send_known(
+        &self,
+        message_id: &MessageId,
+        watch: Option<&WatchRecord>,
+    ) -> Result<Option<WatchRecord>, WatchStoreError> {
+        self.write(self.store.send_known(message_id, watch)).await
+    }
+
+    async fn end_send(&self, message_id: &MessageId, reason: &str) -> Result<(), WatchStoreError> {
+        self.write(self.store.end_send(message_id, reason)).await
+    }
+
+    async fn add_watch(&self, watch: &WatchRecord) -> Result<WatchRecord, WatchStoreError> {
+        self.write(self.store.add_watch(watch)).await
+    }
+
+    async fn add_watches(
+        &self,
+        watches: &[WatchRecord],
+    ) -> Result<Vec<WatchRecord>, WatchStoreError> {
+        self.write(self.store.add_watches(watches)).await
+    }
+
+    async fn update(
+        &self,
+        expected_epoch: u64,
+        watch: &WatchRecord,
+    ) -> Result<bool, WatchStoreError> {
+        self.write(self.store.update(expected_epoch, watch)).await
+    }
+
+    async fn live(&self) -> Result<Vec<WatchRecord>, WatchStoreError> {
+        self.read(self.store.live()).await
+    }
+
+    async fn open_sends(&self) -> Result<Vec<SendRecord>, WatchStoreError> {
+        self.read(self.store.open_sends()).await
+    }
+
+    async fn watch(&self, id: &WatchId) -> Result<Option<WatchRecord>, WatchStoreError> {
+        self.read(self.store.watch(id)).await
+    }
+
+    async fn knows_workspace(&self, workspace: &Path) -> Result<bool, WatchStoreError> {
+        self.read(self.store.knows_workspace(workspace)).await
+    }
+}
