@@ -10,7 +10,10 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-use rustix::fs::{self, AtFlags, FileType, FlockOperation, Mode, OFlags};
+use rustix::{
+    fs::{self, AtFlags, FileType, FlockOperation, Mode, OFlags, RenameFlags},
+    io::Errno,
+};
 
 /// Marks a file as one of ours on its way to its name.
 const TEMP_SUFFIX: &str = ".volcanic-tmp";
@@ -50,14 +53,18 @@ pub fn write_atomic(path: impl AsRef<Path>, bytes: &[u8], mode: u32) -> io::Resu
 ///
 /// If the directory cannot be read. A single file that resists is passed over.
 pub fn sweep_temp_files(dir: impl AsRef<Path>) -> io::Result<usize> {
-    let directory = File::open(dir)?;
+    sweep_in(File::open(dir)?.as_fd())
+}
+
+/// [`sweep_temp_files`] with the directory already open.
+pub(crate) fn sweep_in(directory: BorrowedFd<'_>) -> io::Result<usize> {
     let mut removed = 0;
-    for entry in fs::Dir::read_from(&directory)? {
+    for entry in fs::Dir::read_from(directory)? {
         let entry = entry?;
         let name = entry.file_name();
         let is_candidate = matches!(entry.file_type(), FileType::RegularFile | FileType::Unknown)
             && is_temp_name(name.to_bytes());
-        if is_candidate && remove_if_stale(directory.as_fd(), name) {
+        if is_candidate && remove_if_stale(directory, name) {
             removed += 1;
         }
     }
@@ -71,12 +78,40 @@ pub(crate) fn replace_in(
     bytes: &[u8],
     mode: u32,
 ) -> io::Result<()> {
+    write_in(directory, name, bytes, mode, |temp| fs::renameat(directory, temp, directory, name))
+}
+
+/// Like [`replace_in`], but a name that is taken keeps its content, and the error says so.
+pub(crate) fn create_in(
+    directory: BorrowedFd<'_>,
+    name: &OsStr,
+    bytes: &[u8],
+    mode: u32,
+) -> io::Result<()> {
+    write_in(directory, name, bytes, mode, |temp| {
+        match fs::renameat_with(directory, temp, directory, name, RenameFlags::NOREPLACE) {
+            // Not every file system can; a second name works on most of those.
+            Err(Errno::INVAL | Errno::NOSYS) => {
+                fs::linkat(directory, temp, directory, name, AtFlags::empty())?;
+                fs::unlinkat(directory, temp, AtFlags::empty())
+            }
+            end => end,
+        }
+    })
+}
+
+/// Writes a temporary file whole and lets `place` give it its name.
+fn write_in(
+    directory: BorrowedFd<'_>,
+    name: &OsStr,
+    bytes: &[u8],
+    mode: u32,
+    place: impl FnOnce(&OsStr) -> Result<(), Errno>,
+) -> io::Result<()> {
     let (temp_name, mut temp) = create_temp(directory, name, mode)?;
-    let renamed = temp
-        .write_all(bytes)
-        .and_then(|()| temp.sync_all())
-        .and_then(|()| Ok(fs::renameat(directory, &temp_name, directory, name)?));
-    if let Err(error) = renamed {
+    let placed =
+        temp.write_all(bytes).and_then(|()| temp.sync_all()).and_then(|()| Ok(place(&temp_name)?));
+    if let Err(error) = placed {
         // The first error is the one worth telling; a temp that stays is swept at the next start.
         let _ = fs::unlinkat(directory, &temp_name, AtFlags::empty());
         return Err(error);
@@ -91,7 +126,7 @@ fn create_temp(directory: BorrowedFd<'_>, name: &OsStr, mode: u32) -> io::Result
         let temp_name = temp_name(name, NEXT_TEMP.fetch_add(1, Ordering::Relaxed));
         let descriptor = match fs::openat(directory, &temp_name, flags, Mode::from_raw_mode(mode)) {
             Ok(descriptor) => descriptor,
-            Err(rustix::io::Errno::EXIST) => continue,
+            Err(Errno::EXIST) => continue,
             Err(error) => return Err(error.into()),
         };
         // A file system without locks still gets its atomic write; only the sweep is blind there.

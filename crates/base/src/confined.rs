@@ -118,15 +118,22 @@ impl ConfinedDir {
         }
     }
 
-    /// Creates a file that did not exist, for writing. A link in its place, even a dangling one, counts as existing.
-    /// `mode` holds less the umask. The caller syncs what it writes.
+    /// Creates a file that did not exist, durably: a crash at any moment leaves the whole of it or nothing but a temporary
+    /// file. A link in its place, even a dangling one, counts as existing. `mode` holds less the umask.
     ///
     /// # Errors
     ///
-    /// [`ConfineError::AlreadyExists`], else as for every lookup.
-    pub fn create_new(&self, path: impl AsRef<Path>, mode: u32) -> Result<File, ConfineError> {
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
-        self.resolve(path.as_ref(), flags, mode).map(File::from)
+    /// [`ConfineError::AlreadyExists`], else as for [`ConfinedDir::write_atomic`].
+    pub fn create_new(
+        &self,
+        path: impl AsRef<Path>,
+        bytes: &[u8],
+        mode: u32,
+    ) -> Result<(), ConfineError> {
+        let path = path.as_ref();
+        let (directory, name) = self.resolve_parent(path)?;
+        atomic::create_in(directory.as_fd(), name, bytes, mode)
+            .map_err(|error| ConfineError::from_io(error, path))
     }
 
     /// Creates a directory and those above it, as far as they are missing, durably.
@@ -199,6 +206,17 @@ impl ConfinedDir {
         let (directory, name) = self.resolve_parent(path)?;
         atomic::replace_in(directory.as_fd(), name, bytes, mode)
             .map_err(|error| ConfineError::from_io(error, path))
+    }
+
+    /// Removes what writing left behind in a directory; see [`crate::sweep_temp_files`].
+    ///
+    /// # Errors
+    ///
+    /// [`ConfineError::NotADirectory`], else as for every lookup.
+    pub fn sweep_temp_files(&self, path: impl AsRef<Path>) -> Result<usize, ConfineError> {
+        let path = path.as_ref();
+        let directory = self.resolve(path, OFlags::RDONLY | OFlags::DIRECTORY, 0)?;
+        atomic::sweep_in(directory.as_fd()).map_err(|error| ConfineError::from_io(error, path))
     }
 
     /// Removes a file, a link (not its target) or anything else that is not a directory.

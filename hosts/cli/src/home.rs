@@ -79,6 +79,9 @@ impl Home {
             }
             Some(lock) => {
                 create_private(&self.state)?;
+                // A process that was killed in the middle of writing `holder` left its temporary file.
+                volcanic_base::sweep_temp_files(&self.state)
+                    .context("failed to read the state folder")?;
                 volcanic_base::write_atomic(
                     holder,
                     std::process::id().to_string().as_bytes(),
@@ -141,6 +144,9 @@ mod tests {
         let told = home.hold().unwrap().unwrap_err();
         assert_eq!(told, format!("process {}", std::process::id()));
         drop(held);
+        let left = home.state.join(".holder.1-0.volcanic-tmp");
+        std::fs::write(&left, "1").unwrap();
         assert!(home.hold().unwrap().is_ok());
+        assert!(!left.exists(), "what a killed process left behind goes");
     }
 }

@@ -1,9 +1,6 @@
 //! Puts what came into the workspace.
 
-use std::{
-    collections::HashSet,
-    io::{self, Write as _},
-};
+use std::{collections::HashSet, io};
 
 use volcanic_a2a_types::{ContextId, TaskId, TaskState};
 use volcanic_base::{ConfineError, ConfinedDir};
@@ -150,6 +147,7 @@ impl<'a> Inbox<'a> {
         let open = || {
             workspace.create_dir_all(&path)?;
             let folder = workspace.open_dir(&path)?;
+            folder.sweep_temp_files(".")?;
             let taken = folder
                 .list(".")?
                 .into_iter()
@@ -171,17 +169,8 @@ impl<'a> Inbox<'a> {
                 return Ok(format!("{}/{name}", self.path));
             }
             if self.taken.insert(name.to_lowercase()) {
-                match self.folder.create_new(&name, FILE_MODE) {
-                    Ok(mut created) => {
-                        created.write_all(&file.bytes).and_then(|()| created.sync_all()).map_err(
-                            |source| {
-                                // A torso would take the name from the next attempt.
-                                let _ = self.folder.remove_file(&name);
-                                self.write(source)
-                            },
-                        )?;
-                        return Ok(format!("{}/{name}", self.path));
-                    }
+                match self.folder.create_new(&name, &file.bytes, FILE_MODE) {
+                    Ok(()) => return Ok(format!("{}/{name}", self.path)),
                     Err(ConfineError::AlreadyExists { path: _ }) => {}
                     Err(source) => return Err(Self::confined(self.agent, source)),
                 }

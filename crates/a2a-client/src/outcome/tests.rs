@@ -196,6 +196,17 @@ fn link_in_place_of_a_file_or_folder_leads_nowhere() {
 }
 
 #[test]
+fn what_a_killed_process_left_of_a_file_is_removed() {
+    let (folder, workspace) = workspace();
+    let inbox = folder.path().join("inbox/a2a/x");
+    fs::create_dir_all(&inbox).unwrap();
+    fs::write(inbox.join(".a.txt.1-0.volcanic-tmp"), "hal").unwrap();
+    let saved = with_files(&[("a.txt", "half")]).save(&workspace, "x").unwrap();
+    assert_eq!(saved.saved, ["inbox/a2a/x/a.txt"]);
+    assert_eq!(fs::read_dir(inbox).unwrap().count(), 1);
+}
+
+#[test]
 fn outcome_without_files_writes_nothing() {
     let (folder, workspace) = workspace();
     let outcome = TaskOutcome::from_task(&task(TaskState::Completed, "done", vec![]), MAX);

@@ -13,7 +13,7 @@ use volcanic_a2a_types::{ContextId, TaskId};
 use volcanic_base::{ConfineError, ConfinedDir};
 
 use super::context::Context;
-use super::view::PENDING_FILE;
+use super::view::{PENDING_FILE, PENDING_FOLDER};
 use crate::delivery::{Delivery, DeliveryEnd};
 use crate::notice;
 use crate::record::{WatchId, WatchRecord, WatchSource, WatchState, WatchTarget};
@@ -57,7 +57,10 @@ pub(super) async fn import_all(context: &Context) -> Result<Vec<PathBuf>, WatchS
 async fn read(workspace: &Path) -> Option<Vec<u8>> {
     let workspace = workspace.to_owned();
     let read = tokio::task::spawn_blocking(move || {
-        ConfinedDir::open(workspace)?.read_to_limit(PENDING_FILE, MAX_FILE)
+        let folder = ConfinedDir::open(workspace)?;
+        // A process that was killed in the middle of writing a view left its temporary file.
+        folder.sweep_temp_files(PENDING_FOLDER)?;
+        folder.read_to_limit(PENDING_FILE, MAX_FILE)
     });
     match read.await {
         Ok(Ok(bytes)) => Some(bytes),

@@ -13,7 +13,8 @@ use crate::record::{WatchId, WatchRecord};
 
 /// Where the view stands in a workspace.
 pub(super) const PENDING_FILE: &str = ".volcanic/a2a/pending.json";
-const PENDING_FOLDER: &str = ".volcanic/a2a";
+/// The folder of that file.
+pub(super) const PENDING_FOLDER: &str = ".volcanic/a2a";
 
 /// Which views may differ from what is on disk.
 #[derive(Default)]

@@ -1,6 +1,5 @@
 use std::{
     fs as std_fs,
-    io::{Seek as _, Write as _},
     os::unix::{fs::PermissionsExt as _, fs::symlink, net::UnixListener},
 };
 
@@ -38,7 +37,7 @@ fn paths_that_climb_out_are_refused_by_every_call() {
         dir.create_dir_all("a").unwrap();
         check_outside(&dir.open_file(path));
         check_outside(&dir.read_to_limit(path, 10));
-        check_outside(&dir.create_new(path, 0o600));
+        check_outside(&dir.create_new(path, b"x", 0o600));
         check_outside(&dir.write_atomic(path, b"x", 0o600));
         check_outside(&dir.remove_file(path));
         check_outside(&dir.metadata(path));
@@ -67,7 +66,7 @@ fn links_that_leave_are_refused_and_links_that_stay_work() {
     check_outside(&dir.open_file("absolute-escape"));
     check_outside(&dir.open_file("parent/outside.txt"));
     check_outside(&dir.write_atomic("parent/outside.txt", b"x", 0o600));
-    check_outside(&dir.create_new("parent/new", 0o600));
+    check_outside(&dir.create_new("parent/new", b"x", 0o600));
     check_outside(&dir.create_dir_all("parent/new"));
     check_outside(&dir.list("parent"));
     assert_eq!(std_fs::read(root.path().join("outside.txt")).unwrap(), b"secret");
@@ -107,19 +106,30 @@ fn sockets_devices_and_directories_are_not_files() {
 #[test]
 fn create_new_takes_no_existing_name() {
     let (root, dir) = place();
-    let mut file = dir.create_new("fresh", 0o640).unwrap();
-    file.write_all(b"bytes").unwrap();
-    assert_eq!(file.stream_position().unwrap(), 5);
+    dir.create_new("fresh", b"bytes", 0o640).unwrap();
     let mode =
         std_fs::metadata(root.path().join("inside/fresh")).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode & !0o640, 0, "{mode:o}");
     symlink("nowhere", root.path().join("inside/dangling")).unwrap();
     symlink("../outside.txt", root.path().join("inside/escape")).unwrap();
     for path in ["fresh", "dangling", "escape"] {
-        let result = dir.create_new(path, 0o600);
+        let result = dir.create_new(path, b"x", 0o600);
         assert!(matches!(result, Err(ConfineError::AlreadyExists { .. })), "{result:?}");
     }
+    assert_eq!(dir.read_to_limit("fresh", 10).unwrap(), b"bytes");
     assert!(!root.path().join("inside/nowhere").exists());
+    assert_eq!(dir.list(".").unwrap().len(), 3, "no temporary file stays");
+}
+
+#[test]
+fn sweep_stays_inside_and_takes_left_overs_only() {
+    let (_root, dir) = place();
+    dir.create_dir_all("a").unwrap();
+    dir.create_new("a/.pending.json.1-0.volcanic-tmp", b"half", 0o600).unwrap();
+    dir.create_new("a/pending.json", b"whole", 0o600).unwrap();
+    assert_eq!(dir.sweep_temp_files("a").unwrap(), 1);
+    assert_eq!(dir.list("a").unwrap().len(), 1);
+    check_outside(&dir.sweep_temp_files(".."));
 }
 
 #[test]
