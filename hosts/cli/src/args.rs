@@ -16,7 +16,6 @@ pub struct Cli {
     pub command: Command,
 }
 
-
 /// A command.
 #[derive(Debug, Subcommand)]
 pub enum Command {

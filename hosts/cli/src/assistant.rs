@@ -10,6 +10,7 @@ use anyhow::{Context as _, Result};
 use async_trait::async_trait;
 use jiff::tz::TimeZone;
 use tempfile::TempDir;
+use tokio::sync::mpsc;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use volcanic_a2a_client::ClientConfig;
 use volcanic_a2a_tool::{A2aTool, A2aToolConfig, SessionDelivery, overview};
@@ -69,11 +70,13 @@ enum Holds {
 }
 
 impl Assistant {
-    /// Starts the assistant of a workspace; what an earlier process left unfinished is taken up.
+    /// Starts the assistant of a workspace; what an earlier process left unfinished is taken up. Lines about files that
+    /// it shows go into `files`.
     pub(crate) async fn start(
         workspace: &Path,
         model: Option<&str>,
         environment: &Environment,
+        files: mpsc::Sender<String>,
     ) -> Result<Self> {
         let home = Home::of(workspace, &environment.home)?;
         let mut greeting = Vec::new();
@@ -98,7 +101,7 @@ impl Assistant {
         let output = home.state.join("output");
         let tools = ToolConfig::new(output, environment.shell.clone());
         let mut tools =
-            owner_tools(ConfinedDir::open(&home.workspace)?, tools, Arc::new(NamesFiles));
+            owner_tools(ConfinedDir::open(&home.workspace)?, tools, Arc::new(NamesFiles { files }));
         let session = Arc::new(OnceLock::new());
         let watches = match &holds {
             Holds::Visit { .. } => None,
@@ -254,7 +257,9 @@ fn choose_model(
 
 /// In a terminal a file is given by its name: it is on the same machine.
 #[derive(Debug)]
-struct NamesFiles;
+struct NamesFiles {
+    files: mpsc::Sender<String>,
+}
 
 #[async_trait]
 impl FileSender for NamesFiles {
@@ -265,11 +270,7 @@ impl FileSender for NamesFiles {
         caption: Option<&str>,
     ) -> Result<(), String> {
         let caption = caption.map(|caption| format!(": {caption}")).unwrap_or_default();
-        let mut out = std::io::stdout();
-        std::io::Write::write_fmt(
-            &mut out,
-            format_args!("File: {}{caption}\n", file.path.display()),
-        )
-        .map_err(|_| "the terminal is gone".to_owned())
+        let line = format!("File: {}{caption}", file.path.display());
+        self.files.send(line).await.map_err(|_| "the terminal is gone".to_owned())
     }
 }

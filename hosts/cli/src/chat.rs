@@ -2,14 +2,19 @@
 
 use anyhow::{Context as _, Result};
 use tokio::{
-    signal::unix::{Signal, SignalKind, signal},
+    signal::unix::{SignalKind, signal},
     sync::{broadcast, mpsc},
 };
 use volcanic_agent_core::{NewPrompt, Origin, PromptKey, SessionActivity, SessionEvent};
 
 use crate::{
-    args::ChatArgs, assistant::Assistant, environment::Environment, exit::Exit, input,
+    args::ChatArgs,
+    assistant::Assistant,
+    environment::Environment,
+    exit::Exit,
+    input::{self, Input},
     screen::Screen,
+    terminal::Terminal,
 };
 
 const HELP: &str = "\
@@ -21,27 +26,38 @@ Say what you want. While the assistant works, further lines wait their turn.
 /help    this
 /quit    leave; tasks that it follows are taken up again at the next start";
 
+/// Files that the assistant shows and that wait to be named on the screen; more of them wait for their turn.
+const FILES: usize = 8;
+
 /// Runs a chat until the input ends, `/quit`, or a signal.
 ///
 /// # Errors
 /// When the workspace, the state or the screen cannot be used.
 pub(crate) async fn chat(args: &ChatArgs, environment: &Environment) -> Result<Exit> {
-    let mut screen = Screen::new();
+    let mut interrupt = signal(SignalKind::interrupt()).context("failed to listen to signals")?;
+    let mut terminate = signal(SignalKind::terminate()).context("failed to listen to signals")?;
+    let (shown, files) = mpsc::channel(FILES);
     let assistant =
-        Assistant::start(&args.at.workspace, args.model.as_deref(), environment).await?;
-    for line in assistant.greeting() {
-        screen.line(line)?;
-    }
+        Assistant::start(&args.at.workspace, args.model.as_deref(), environment, shown).await?;
+    let (terminal, inputs) = match Terminal::open() {
+        Some((terminal, inputs)) => (Some(terminal), inputs),
+        None => (None, input::lines()),
+    };
     let mut chat = Chat {
         events: assistant.session().subscribe(),
-        lines: input::lines(),
-        interrupt: signal(SignalKind::interrupt()).context("failed to listen to signals")?,
-        terminate: signal(SignalKind::terminate()).context("failed to listen to signals")?,
         assistant,
-        screen,
-        asked: false,
+        screen: Screen::new(terminal),
+        inputs,
+        files,
+        was_interrupted: false,
     };
-    let end = chat.run().await;
+    // Whatever it is doing: accepted work is on disk, and the rest is taken up at the next start.
+    let end = tokio::select! {
+        biased;
+        _ = interrupt.recv() => Ok(()),
+        _ = terminate.recv() => Ok(()),
+        end = chat.run() => end,
+    };
     chat.assistant.stop().await;
     end.map(|()| Exit::Done)
 }
@@ -50,11 +66,11 @@ struct Chat {
     assistant: Assistant,
     screen: Screen,
     events: broadcast::Receiver<SessionEvent>,
-    lines: mpsc::Receiver<String>,
-    interrupt: Signal,
-    terminate: Signal,
-    /// Whether the last thing on a live screen is the request for a line.
-    asked: bool,
+    inputs: mpsc::Receiver<Input>,
+    /// Files that the assistant shows.
+    files: mpsc::Receiver<String>,
+    /// Whether the last input was a Ctrl-C that had nothing to stop.
+    was_interrupted: bool,
 }
 
 /// What a line asks for.
@@ -91,21 +107,25 @@ impl<'a> Wish<'a> {
 
 impl Chat {
     async fn run(&mut self) -> Result<()> {
+        for line in self.assistant.greeting().to_vec() {
+            self.screen.line(&line).await?;
+        }
         self.show_answers().await?;
-        self.ask()?;
+        self.screen.ask();
         loop {
             tokio::select! {
                 biased;
-                _ = self.interrupt.recv() => return Ok(()),
-                _ = self.terminate.recv() => return Ok(()),
                 event = self.events.recv() => self.on_event(event).await?,
-                line = self.lines.recv() => match line {
-                    Some(line) => {
-                        self.asked = false;
-                        if !self.on_line(&line).await? {
+                Some(file) = self.files.recv() => self.screen.line(&file).await?,
+                input = self.inputs.recv() => match input {
+                    Some(input) => {
+                        if !self.on_input(input).await? {
                             return Ok(());
                         }
+                        self.screen.ask();
                     }
+                    // Ctrl-D: a person leaves. A pipe has only said all it had to say.
+                    None if self.screen.is_live() => return Ok(()),
                     None => return self.finish().await,
                 },
             }
@@ -120,9 +140,8 @@ impl Chat {
         loop {
             tokio::select! {
                 biased;
-                _ = self.interrupt.recv() => return Ok(()),
-                _ = self.terminate.recv() => return Ok(()),
                 event = self.events.recv() => self.on_event(event).await?,
+                Some(file) = self.files.recv() => self.screen.line(&file).await?,
                 () = &mut idle => break,
             }
         }
@@ -134,72 +153,102 @@ impl Chat {
         event: Result<SessionEvent, broadcast::error::RecvError>,
     ) -> Result<()> {
         match event {
-            Ok(SessionEvent::TextDelta { text }) => {
-                self.clear_prompt()?;
-                self.screen.delta(&text)
-            }
+            Ok(SessionEvent::TextDelta { text }) => self.screen.delta(&text).await,
             Ok(SessionEvent::ToolStarted { name, summary }) => {
-                self.clear_prompt()?;
-                self.screen.tool(&name, &summary)
+                self.screen.tool(&name, &summary).await
             }
             Ok(SessionEvent::Retrying { attempt, wait, reason }) => {
-                self.screen.line(&format!("({reason}; attempt {attempt} in {} s)", wait.as_secs()))
+                let seconds = wait.as_secs_f32();
+                self.screen.line(&format!("({reason}; attempt {attempt} in {seconds:.0} s)")).await
             }
-            Ok(SessionEvent::RunAborted { .. }) => self.screen.line("(stopped)"),
-            Ok(SessionEvent::RunFailed { .. }) => self.screen.end_stream(),
+            Ok(SessionEvent::RunAborted { .. }) => self.screen.line("(stopped)").await,
+            Ok(SessionEvent::RunFailed { .. }) => {
+                self.screen.end_stream();
+                Ok(())
+            }
             // A reader that fell behind has lost deltas, never answers: those are in the outbox.
             Ok(SessionEvent::OutboxReady) | Err(broadcast::error::RecvError::Lagged(_)) => {
-                self.clear_prompt()?;
                 self.show_answers().await
             }
-            Ok(SessionEvent::Idle) => self.ask(),
             Ok(_) => Ok(()),
             Err(broadcast::error::RecvError::Closed) => anyhow::bail!("the session has ended"),
         }
     }
 
-    /// Does what a line says; false when it ends the chat.
-    async fn on_line(&mut self, line: &str) -> Result<bool> {
-        match Wish::of(line) {
-            Wish::Nothing => self.ask()?,
-            Wish::Say(text) => self.say(text).await?,
-            Wish::Agents => {
-                let overview = self.assistant.overview().await;
-                self.answer(&overview)?;
+    /// Does what was said; false when it ends the chat.
+    async fn on_input(&mut self, input: Input) -> Result<bool> {
+        let was_interrupted = std::mem::take(&mut self.was_interrupted);
+        match input {
+            Input::Line(line) => return self.on_line(&line).await,
+            Input::TooLong => {
+                let text = "That line is over 1 MiB: put it into a file of the workspace and name the file.";
+                self.screen.line(text).await?;
             }
-            Wish::Status => {
-                let status = self.status().await?;
-                self.answer(&status)?;
-            }
-            Wish::Stop => {
-                let end = self.assistant.session().abort().await.context("failed to stop")?;
-                if !end.was_running {
-                    self.answer("Nothing is running.")?;
-                }
-            }
-            Wish::New => {
-                self.assistant
-                    .session()
-                    .reset()
-                    .await
-                    .context("failed to begin a new conversation")?;
-                self.answer("A new conversation.")?;
-            }
-            Wish::Help => self.answer(HELP)?,
-            Wish::Quit => return Ok(false),
-            Wish::Unknown(line) => {
-                self.answer(&format!("There is no command {line}. /help lists them."))?
+            Input::Interrupted if self.assistant.session().is_running() => self.stop().await?,
+            Input::Interrupted if was_interrupted => return Ok(false),
+            Input::Interrupted => {
+                self.was_interrupted = true;
+                self.screen
+                    .line("(Nothing is running. Ctrl-C again, Ctrl-D or /quit leaves.)")
+                    .await?;
             }
         }
         Ok(true)
     }
 
-    async fn say(&mut self, text: &str) -> Result<()> {
-        if text.len() > input::LONGEST {
-            return self.answer(
-                "That line is over 1 MiB: put it into a file of the workspace and name the file.",
-            );
+    /// Does what a line says; false when it ends the chat.
+    async fn on_line(&mut self, line: &str) -> Result<bool> {
+        match Wish::of(line) {
+            Wish::Nothing => {}
+            Wish::Say(text) => self.say(text).await?,
+            Wish::Agents => {
+                let overview = self.assistant.overview().await;
+                self.screen.line(&overview).await?;
+            }
+            Wish::Status => {
+                let status = self.status().await?;
+                self.screen.line(&status).await?;
+            }
+            Wish::Stop => self.stop().await?,
+            Wish::New => {
+                let reset = self.assistant.session().reset().await;
+                reset.context("failed to begin a new conversation")?;
+                self.catch_up().await?;
+                self.screen.line("A new conversation.").await?;
+            }
+            Wish::Help => self.screen.line(HELP).await?,
+            Wish::Quit => return Ok(false),
+            Wish::Unknown(line) => {
+                let text = format!("There is no command {line}. /help lists them.");
+                self.screen.line(&text).await?;
+            }
         }
+        Ok(true)
+    }
+
+    async fn stop(&mut self) -> Result<()> {
+        let end = self.assistant.session().abort().await.context("failed to stop")?;
+        self.catch_up().await?;
+        let told = match (end.was_running, end.waiting) {
+            (false, 0) => "Nothing is running.",
+            (true, 0) => return Ok(()),
+            (_, _) => "What was said after it goes on now.",
+        };
+        self.screen.line(told).await
+    }
+
+    /// Shows what has happened until now, before what is said about it.
+    async fn catch_up(&mut self) -> Result<()> {
+        loop {
+            match self.events.try_recv() {
+                Ok(event) => self.on_event(Ok(event)).await?,
+                Err(broadcast::error::TryRecvError::Lagged(_)) => {}
+                Err(_) => return Ok(()),
+            }
+        }
+    }
+
+    async fn say(&mut self, text: &str) -> Result<()> {
         let session = self.assistant.session();
         let prompt = NewPrompt {
             target: session.target().clone(),
@@ -236,28 +285,6 @@ impl Chat {
     async fn show_answers(&mut self) -> Result<()> {
         let target = self.assistant.session().target().clone();
         self.screen.empty_outbox(self.assistant.store(), &target).await
-    }
-
-    fn answer(&mut self, text: &str) -> Result<()> {
-        self.screen.line(text)?;
-        if self.assistant.session().is_running() { Ok(()) } else { self.ask() }
-    }
-
-    fn ask(&mut self) -> Result<()> {
-        if self.asked {
-            return Ok(());
-        }
-        self.asked = true;
-        self.screen.prompt()
-    }
-
-    /// Leaves the line with the request for input before something else is shown.
-    fn clear_prompt(&mut self) -> Result<()> {
-        if self.asked && self.screen.live {
-            self.asked = false;
-            return self.screen.break_line();
-        }
-        Ok(())
     }
 }
 

@@ -15,18 +15,20 @@ use crate::{
     args::{ChatArgs, DemoArgs, WorkspaceArgs},
     chat::chat,
     environment::Environment,
-    exit::Exit,
+    exit::{Exit, told},
 };
 
 const WELCOME: &str = "\
-A remote agent runs beside this chat; both speak A2A over a real socket. The assistant is scripted: it needs no model.
+A remote agent runs beside this chat; both speak A2A over a real socket. The
+assistant is scripted: it needs no model.
 Try, for example:
   agents                        who can be called
   ask demo: echo hello          a quick task
   ask demo: book Rome           a question comes back; answer with: reply demo TASK: Monday
   ask demo: report volcanoes    a file comes back
-  ask demo: slow 90s tea        a long task: its result arrives by itself; /a2a shows that it is followed
-/help lists the commands, /quit leaves.";
+  ask demo: slow 90s tea        a long task: it is followed (/a2a shows it), and
+                                its result arrives by itself
+/help lists the commands, Ctrl-C stops, Ctrl-D leaves.";
 
 /// Runs the demo: a conversation on a terminal, else the checked tour.
 ///
@@ -51,7 +53,7 @@ pub(crate) async fn demo(args: &DemoArgs, environment: &Environment) -> Result<E
         return match run_tour(&deps, &mut screen).await {
             Ok(()) => Ok(Exit::Done),
             Err(error) => {
-                writeln!(screen, "\nMissing: {error:#}")?;
+                writeln!(screen, "\nMissing: {}", told(&error))?;
                 Ok(Exit::Failed)
             }
         };

@@ -51,6 +51,19 @@ impl Exit {
     }
 }
 
+/// An error and its causes in one line, each said once: some errors tell their cause themselves.
+pub fn told(error: &anyhow::Error) -> String {
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1) {
+        let cause = cause.to_string();
+        if !text.contains(&cause) {
+            text.push_str(": ");
+            text.push_str(&cause);
+        }
+    }
+    text
+}
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         Self::from(exit.code())
@@ -73,7 +86,7 @@ impl Error for UsageError {}
 
 impl<T, E: Into<anyhow::Error>> OrUsage<T> for Result<T, E> {
     fn or_usage(self) -> anyhow::Result<T> {
-        self.map_err(|error| UsageError(format!("{:#}", error.into())).into())
+        self.map_err(|error| UsageError(told(&error.into())).into())
     }
 }
 
@@ -88,7 +101,7 @@ mod tests {
         let wrong = Err::<(), _>(std::io::Error::other("no such thing")).context("the rules");
         let wrong = wrong.or_usage().context("the chat cannot start").unwrap_err();
         assert_eq!(Exit::of(&wrong), Exit::Usage);
-        assert_eq!(format!("{wrong:#}"), "the chat cannot start: the rules: no such thing");
+        assert_eq!(told(&wrong), "the chat cannot start: the rules: no such thing");
         assert_eq!(Exit::of(&anyhow::anyhow!("the disk is full")), Exit::Failed);
     }
 }

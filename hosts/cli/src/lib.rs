@@ -15,6 +15,7 @@ mod links;
 mod remote;
 mod screen;
 mod serve;
+mod terminal;
 mod watches;
 mod workspace;
 
@@ -26,7 +27,7 @@ pub use args::{
 };
 pub use demo::{TourDeps, run_tour};
 pub use environment::Environment;
-pub use exit::{Exit, UsageError};
+pub use exit::{Exit, UsageError, told};
 
 /// Does what the command line says.
 ///

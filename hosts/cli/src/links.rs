@@ -24,9 +24,9 @@ pub(crate) fn transport(environment: &Environment) -> Result<Arc<dyn Transport>>
     let client = NetClient::new(NetConfig { roots, ..NetConfig::default() });
     let client = match &environment.certificates {
         // Only the file can be wrong.
-        Some(path) => client
-            .with_context(|| format!("SSL_CERT_FILE is `{}`", path.display()))
-            .or_usage()?,
+        Some(path) => {
+            client.with_context(|| format!("SSL_CERT_FILE is `{}`", path.display())).or_usage()?
+        }
         None => client.context("failed to prepare connections")?,
     };
     Ok(Arc::new(client))

@@ -3,7 +3,7 @@
 use std::{io::Write as _, process::ExitCode};
 
 use clap::Parser as _;
-use volcanic_cli::{Cli, Environment, Exit, run};
+use volcanic_cli::{Cli, Environment, Exit, run, told};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
@@ -38,6 +38,6 @@ fn main() -> ExitCode {
 
 fn fail(error: &anyhow::Error, exit: Exit) -> ExitCode {
     // With standard error gone there is nobody to tell.
-    let _ = writeln!(std::io::stderr(), "volcanic: {error:#}");
+    let _ = writeln!(std::io::stderr(), "volcanic: {}", told(error));
     exit.into()
 }

@@ -68,7 +68,8 @@ fn find(args: &AgentArgs) -> Result<AgentEntry> {
     if named.contains("://") {
         let url = Url::parse(named).with_context(|| format!("`{named}` is no URL")).or_usage()?;
         if !matches!(url.scheme(), "http" | "https") {
-            let text = format!("`{named}` is no http or https URL, and agents are reached by no other");
+            let text =
+                format!("`{named}` is no http or https URL, and agents are reached by no other");
             return Err(UsageError::new(text).into());
         }
         let name = AgentName::new("agent").context("the name of a nameless agent is wrong")?;

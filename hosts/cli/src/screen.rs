@@ -1,9 +1,11 @@
-//! The terminal as the place where answers end up: the outbox is emptied onto it.
+//! The place where answers end up: the outbox is emptied onto it. Nothing on it can steer a terminal.
 
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, Write as _};
 
 use anyhow::{Context as _, Result};
 use volcanic_agent_core::{OutboxItem, SessionStore, TargetId};
+
+use crate::terminal::Terminal;
 
 /// What is put before an answer that may be on the screen already.
 const MAY_REPEAT: &str = "(may be a repeat) ";
@@ -11,59 +13,57 @@ const MAY_REPEAT: &str = "(may be a repeat) ";
 /// Standard output.
 #[derive(Debug)]
 pub(crate) struct Screen {
-    /// Whether a person looks at it, so that text may appear as it is written.
-    pub(crate) live: bool,
+    /// A person's terminal, on which text appears as it is written; a pipe gets whole answers.
+    terminal: Option<Terminal>,
     /// The text of the reply that was shown while it was being written, since the last answer.
     streamed: String,
 }
 
 impl Screen {
-    pub(crate) fn new() -> Self {
-        let live = io::stdout().is_terminal() && io::stdin().is_terminal();
-        Self { live, streamed: String::new() }
+    pub(crate) fn new(terminal: Option<Terminal>) -> Self {
+        Self { terminal, streamed: String::new() }
     }
 
-    /// Shows a line of our own.
-    pub(crate) fn line(&mut self, text: &str) -> Result<()> {
-        self.end_stream()?;
-        write(&format!("{text}\n"))
+    pub(crate) fn is_live(&self) -> bool {
+        self.terminal.is_some()
     }
 
-    /// Asks for the next line.
-    pub(crate) fn prompt(&mut self) -> Result<()> {
-        if self.live { write("> ") } else { Ok(()) }
+    /// Lets the person say the next thing; a pipe is read anyway.
+    pub(crate) fn ask(&self) {
+        if let Some(terminal) = &self.terminal {
+            terminal.ask();
+        }
     }
 
-    /// Leaves a line that was begun.
-    pub(crate) fn break_line(&mut self) -> Result<()> {
-        write("\n")
+    /// Shows lines.
+    pub(crate) async fn line(&mut self, text: &str) -> Result<()> {
+        self.end_stream();
+        let text = visible(text);
+        let written = match &mut self.terminal {
+            Some(terminal) => terminal.lines(&text).await,
+            None => write(&format!("{text}\n")),
+        };
+        written.context("failed to write to the screen")
     }
 
     /// Shows text of the reply that is being written.
-    pub(crate) fn delta(&mut self, text: &str) -> Result<()> {
-        if !self.live {
-            return Ok(());
-        }
+    pub(crate) async fn delta(&mut self, text: &str) -> Result<()> {
+        let Some(terminal) = &mut self.terminal else { return Ok(()) };
         self.streamed.push_str(text);
-        write(text)
+        terminal.piece(&visible(text)).await.context("failed to write to the screen")
     }
 
-    /// Shows what a tool call is about.
-    pub(crate) fn tool(&mut self, name: &str, summary: &str) -> Result<()> {
-        if !self.live {
-            return Ok(());
-        }
-        self.end_stream()?;
-        write(&format!("[{name} {summary}]\n"))
+    /// Shows what a tool call is about, to a person.
+    pub(crate) async fn tool(&mut self, name: &str, summary: &str) -> Result<()> {
+        if self.is_live() { self.line(&format!("[{name} {summary}]")).await } else { Ok(()) }
     }
 
-    /// Forgets a reply that turned out to be a failed attempt.
-    pub(crate) fn end_stream(&mut self) -> Result<()> {
-        if !self.streamed.is_empty() {
-            self.streamed.clear();
-            write("\n")?;
+    /// Ends the reply that was being written: whatever comes is another.
+    pub(crate) fn end_stream(&mut self) {
+        self.streamed.clear();
+        if let Some(terminal) = &mut self.terminal {
+            terminal.end_pieces();
         }
-        Ok(())
     }
 
     /// Shows everything that waits in the outbox, and marks it as shown once it was written out.
@@ -75,25 +75,60 @@ impl Screen {
         while let Some(item) =
             store.next_outbox(target).await.context("failed to read the outbox")?
         {
-            self.answer(&item)?;
+            self.answer(&item).await?;
             store.outbox_sent(item.id, None).await.context("failed to mark an answer as shown")?;
         }
         Ok(())
     }
 
-    fn answer(&mut self, item: &OutboxItem) -> Result<()> {
-        if self.live && self.streamed.trim_end() == item.body.trim_end() {
-            return self.end_stream();
+    async fn answer(&mut self, item: &OutboxItem) -> Result<()> {
+        let body = item.body.trim_end();
+        if self.is_live() && self.streamed.trim_end() == body {
+            self.end_stream();
+        } else {
+            let label = if item.may_repeat { MAY_REPEAT } else { "" };
+            self.line(&format!("{label}{body}")).await?;
         }
-        self.end_stream()?;
-        let label = if item.may_repeat { MAY_REPEAT } else { "" };
-        write(&format!("{label}{}\n", item.body.trim_end()))
+        match &self.terminal {
+            Some(terminal) => terminal.settle().await.context("failed to write to the screen"),
+            None => Ok(()),
+        }
     }
 }
 
-fn write(text: &str) -> Result<()> {
+/// The text with everything escaped that a terminal would act upon or that turns the direction of writing. Carriage
+/// returns are left out: they would let a line write over itself.
+fn visible(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '\n' | '\t' => shown.push(character),
+            '\r' => {}
+            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+                shown.extend(character.escape_unicode());
+            }
+            character if character.is_control() => shown.extend(character.escape_unicode()),
+            character => shown.push(character),
+        }
+    }
+    shown
+}
+
+fn write(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())
-        .and_then(|()| out.flush())
-        .context("failed to write to the screen")
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_steers_a_terminal_is_shown_instead() {
+        assert_eq!(
+            visible("a\r\n\tb\u{1b}]0;x\u{7}\u{9b}2J\u{7f}\u{202e}\u{2069}é漢"),
+            "a\n\tb\\u{1b}]0;x\\u{7}\\u{9b}2J\\u{7f}\\u{202e}\\u{2069}é漢"
+        );
+    }
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 use volcanic_a2a_client::frame::sanitize_remote_line;
 use volcanic_a2a_watch::WatchRecord;
 use volcanic_base::{Clock as _, SystemClock};
-use volcanic_store::Store;
+use volcanic_store::{Store, StoreOpenError};
 
 use crate::{args::WatchesArgs, environment::Environment, exit::Exit, home::Home};
 
@@ -20,10 +20,11 @@ const LINE: usize = 200;
 /// When the state cannot be read.
 pub(crate) async fn watches(args: &WatchesArgs, environment: &Environment) -> Result<Exit> {
     let home = Home::of(&args.at.workspace, &environment.home)?;
-    let watches = if home.database().exists() {
-        Store::open_read_only(&home.database())?.watches().await?
-    } else {
-        Vec::new()
+    let watches = match Store::open_read_only(&home.database()) {
+        Ok(store) => store.watches().await?,
+        // There was no chat yet, or the first one is only just beginning.
+        Err(StoreOpenError::Missing { .. } | StoreOpenError::Older { found: 0, .. }) => Vec::new(),
+        Err(error) => return Err(error.into()),
     };
     let mut out = std::io::stdout();
     if args.json {

@@ -12,7 +12,9 @@ use crate::exit::OrUsage as _;
 /// # Errors
 /// When there is no such folder: the user named it.
 pub(crate) fn open(folder: &Path) -> Result<ConfinedDir> {
-    ConfinedDir::open(folder)
+    // Its real path, so that absolute paths of files in it are known to be in it.
+    let real = folder.canonicalize().map_err(anyhow::Error::from);
+    real.and_then(|real| Ok(ConfinedDir::open(real)?))
         .with_context(|| {
             format!("the workspace `{}` cannot be used (see --workspace)", folder.display())
         })

@@ -24,6 +24,9 @@ use super::process::{Process, Program};
 /// How long one step may take before the tour gives it up.
 const STEP: Duration = Duration::from_secs(8);
 
+/// The title of the step whose result is looked at once more at the end.
+const LONG_TASK: &str = "a long task, with the assistant killed in the middle";
+
 /// The name under which the assistant knows the remote agent.
 const AGENT: &str = "demo";
 
@@ -58,7 +61,7 @@ pub async fn run_tour(deps: &TourDeps<'_>, screen: &mut (dyn Write + Send)) -> R
     tour.step("a quick task", Tour::quick_task).await?;
     tour.step("a question asked and answered", Tour::question).await?;
     tour.step("a file received", Tour::file).await?;
-    tour.step("a long task, with the assistant killed in the middle", Tour::survives_kill).await?;
+    tour.step(LONG_TASK, Tour::survives_kill).await?;
     tour.step("a failure", Tour::failure).await?;
     tour.end().await?;
     writeln!(screen, "\nAll of it happened, in {:.1} s.", started.elapsed().as_secs_f32())?;
@@ -111,7 +114,8 @@ impl<'a> Tour<'a> {
         let line =
             self.shown(&format!("the agent {AGENT}"), move |line| line.contains(AGENT)).await?;
         ensure!(!line.contains("unreachable"), "the agent at {url} was not reached: {line}");
-        Ok(())
+        // What the card says was not written down here, so it was fetched.
+        self.shown("what the agent's card says", |line| line.contains("card: ")).await.map(drop)
     }
 
     async fn quick_task(&mut self) -> Result<()> {
@@ -179,7 +183,9 @@ impl<'a> Tour<'a> {
     async fn failure(&mut self) -> Result<()> {
         let word = self.word();
         self.say(&format!("ask {AGENT}: fail {word}")).await?;
-        self.answer_with(&word).await
+        self.shown("that the task failed", |line| line.contains(" is failed.")).await?;
+        self.answer_with(&word).await?;
+        self.journal_has(&word)
     }
 
     /// Ends both processes in order, and looks at everything the restarted assistant showed.
@@ -187,6 +193,12 @@ impl<'a> Tour<'a> {
         let chat = self.chat.take().context("the assistant does not run")?;
         let (status, lines) = chat.finish(STEP).await?;
         ensure!(status.success(), "the assistant ended with {status}");
+        self.delivered_once(&lines).await.with_context(|| format!("step 5, {LONG_TASK}"))?;
+        self.remote.kill().await.map(drop)
+    }
+
+    /// Looks for the result of the long task in all that was shown since the restart, and for what is left of it.
+    async fn delivered_once(&mut self, lines: &[String]) -> Result<()> {
         let word = self.delivered.take().context("nothing was delivered")?;
         let times = lines.iter().filter(|line| line.contains(&word)).count();
         ensure!(
@@ -198,7 +210,7 @@ impl<'a> Tour<'a> {
             !watches.contains(&word) && !watches.contains(AGENT),
             "a watch is left over: {watches}"
         );
-        self.remote.kill().await.map(drop)
+        Ok(())
     }
 
     /// A word nobody can know beforehand.

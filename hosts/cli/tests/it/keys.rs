@@ -1,0 +1,78 @@
+//! Keys: where they may come from, where they go, and that they are nowhere else.
+
+use serde_json::json;
+use volcanic_testkit::RecordingProxy;
+
+use crate::{
+    keyed_agent::with_key,
+    world::{Ran, World},
+};
+
+const KEY: &str = "right-key-0123456789";
+
+#[track_caller]
+fn check_hidden(ran: &Ran) {
+    assert!(!format!("{ran:?}").contains(KEY), "the key is shown");
+}
+
+#[tokio::test]
+async fn a_key_file_opens_an_agent_given_by_url() {
+    let world = World::new();
+    let agent = with_key(KEY).await;
+    let proxy = RecordingProxy::start(agent.address).await.unwrap();
+    let url = format!("http://{}/", proxy.address());
+    world.write("agent.key", &format!("{KEY}\n"));
+    let ran = world.run(&["send", &url, "echo plum", "--key-file", "../agent.key"]).await;
+    ran.check(0, &["Agent \"agent\": task ", "echo: plum"]);
+    check_hidden(&ran);
+    assert!(proxy.requested(KEY), "{}", proxy.transcript());
+    let json =
+        world.run(&["send", &url, "echo plum", "--key-file", "../agent.key", "--json"]).await;
+    json.check(0, &[]);
+    check_hidden(&json);
+}
+
+#[tokio::test]
+async fn keys_of_entries_come_from_the_environment_or_from_secrets() {
+    let world = World::new();
+    let agent = with_key(KEY).await;
+    world.agents(&json!([
+        { "name": "plain", "url": agent.url, "key": KEY },
+        { "name": "env", "url": agent.url, "key": "env:A2A_KEY_TEST" },
+        { "name": "unset", "url": agent.url, "key": "env:A2A_KEY_UNSET" },
+        { "name": "elsewhere", "url": agent.url, "key": "file:/etc/hostname" },
+    ]));
+    let variables = [("A2A_KEY_TEST", KEY)];
+    for name in ["plain", "env"] {
+        let ran = world.run_with(&["send", name, "echo plum"], &variables).await;
+        ran.check(0, &["echo: plum"]);
+        check_hidden(&ran);
+    }
+    let unset = world.run_with(&["send", "unset", "echo plum"], &variables).await;
+    unset.check(2, &["The key of agent \"unset\" cannot be used", "A2A_KEY_UNSET is not set"]);
+    let elsewhere = world.run(&["send", "elsewhere", "echo plum"]).await;
+    elsewhere.check(2, &["/etc/hostname is not under", "/run/secrets"]);
+    let listed = world.run_with(&["agents"], &variables).await;
+    listed.check(0, &["plain (http", "env (http", "unset (http", "A2A_KEY_UNSET is not set"]);
+    check_hidden(&listed);
+}
+
+#[tokio::test]
+async fn key_files_that_cannot_be_used_are_a_mistake_of_the_users() {
+    let world = World::new();
+    world.knows("http://127.0.0.1:9/");
+    world.write("workspace/empty", " \n");
+    world.write("workspace/large", &"x".repeat(20 << 10));
+    let url = "http://127.0.0.1:9/";
+    for (file, told) in [
+        ("missing", "No such file"),
+        ("empty", "it is empty"),
+        ("large", "it is over 16384 bytes"),
+        (".", "it is no regular file"),
+    ] {
+        let ran = world.run(&["send", url, "x", "--key-file", file]).await;
+        ran.check(2, &["the key file", file, told]);
+    }
+    let named = world.run(&["send", "demo", "x", "--key-file", "empty"]).await;
+    named.check(2, &["--key-file is for an agent given by URL", "agents.json"]);
+}

@@ -1,0 +1,30 @@
+//! The shipped `volcanic` binary over real sockets: what it prints, how it ends, what it leaves on disk.
+
+#[cfg(test)]
+mod agents;
+#[cfg(test)]
+mod chat;
+#[cfg(test)]
+mod crash;
+#[cfg(test)]
+mod exits;
+#[cfg(test)]
+mod keyed_agent;
+#[cfg(test)]
+mod keys;
+#[cfg(test)]
+mod model_server;
+#[cfg(test)]
+mod models;
+#[cfg(test)]
+mod sending;
+#[cfg(test)]
+mod serving;
+#[cfg(test)]
+mod sharing;
+#[cfg(test)]
+mod tour;
+#[cfg(test)]
+mod usage;
+#[cfg(test)]
+mod world;

@@ -1,0 +1,127 @@
+//! Mistakes of the user's end with 2, name what is wrong, and say how to mend it.
+
+use crate::world::World;
+
+#[tokio::test]
+async fn unknown_agents_are_told_with_the_known_ones() {
+    let world = World::new();
+    let none = world.run(&["send", "travel", "x"]).await;
+    none.check(
+        2,
+        &["there is no agent \"travel\"", "lists no agents", "agents.json", "--workspace"],
+    );
+    world.knows("http://127.0.0.1:9/");
+    for arguments in
+        [&["send", "travel", "x"][..], &["status", "travel", "t"], &["cancel", "travel", "t"]]
+    {
+        world.run(arguments).await.check(2, &["there is no agent \"travel\"", "lists demo"]);
+    }
+}
+
+#[tokio::test]
+async fn an_agents_file_that_cannot_be_read_is_told_with_the_place() {
+    let world = World::new();
+    for (text, told) in [("[{,", "not valid JSON (line 1"), ("{}", "does not hold a list")] {
+        world.write("workspace/.volcanic/a2a/agents.json", text);
+        for arguments in [&["agents"][..], &["send", "demo", "x"], &["status", "demo", "t"]] {
+            world.run(arguments).await.check(2, &["agents.json", told]);
+        }
+    }
+}
+
+#[tokio::test]
+async fn wrong_environment_is_told_all_at_once() {
+    let world = World::new();
+    let variables = [
+        ("A2AClient__WaitSeconds", "soon"),
+        ("a2aclient__watchtimeout", "90"),
+        ("A2AClient__Colour", "red"),
+        ("OPENAI_API_KEY", "sk-never-shown"),
+        ("OPENAI_API_KEY_FILE", "/also"),
+    ];
+    for arguments in [&["chat"][..], &["demo"], &["watches"], &["send", "demo", "x"]] {
+        let ran = world.run_with(arguments, &variables).await;
+        ran.check(
+            2,
+            &[
+                "A2AClient__WaitSeconds is `soon`",
+                "A2AClient__WatchTimeout is `90`",
+                "A2AClient__Colour is not a setting",
+                "OPENAI_API_KEY and OPENAI_API_KEY_FILE are both set",
+            ],
+        );
+        assert!(!ran.err.contains("sk-never-shown"), "{ran:?}");
+    }
+}
+
+#[tokio::test]
+async fn models_that_cannot_be_used_are_told_before_the_chat_begins() {
+    let world = World::new();
+    world.write("workspace/bad.toml", "[[rule]]\nwhen = '('\nsay = 'x'\n");
+    for (model, told) in [
+        ("gpt-5", "there are openai:NAME, scripted and scripted:RULES.toml"),
+        ("openai:", "there are openai:NAME"),
+        ("openai:gpt-5", "needs OPENAI_API_KEY"),
+        ("scripted:gone.toml", "No such file"),
+        ("scripted:bad.toml", "bad.toml:2:"),
+    ] {
+        world.run(&["chat", "--model", model]).await.check(2, &[told]);
+    }
+    let variables = [("OPENAI_BASE_URL", "not a url")];
+    let ran = world.run_with(&["chat", "--model", "openai:gpt-5"], &variables).await;
+    ran.check(2, &["--model openai:gpt-5 cannot be used"]);
+}
+
+#[tokio::test]
+async fn a_workspace_that_is_not_there_is_told() {
+    let world = World::new();
+    for command in
+        [&["chat"][..], &["agents"], &["watches"], &["send", "demo", "x"], &["serve", "--scripted"]]
+    {
+        let arguments = [command, &["--workspace", "gone"]].concat();
+        world.run(&arguments).await.check(2, &["the workspace `gone` cannot be used"]);
+    }
+}
+
+#[tokio::test]
+async fn a_workspace_that_contains_the_state_is_refused() {
+    let world = World::new();
+    let home = world.workspace().join("deep/home");
+    let variables = [("VOLCANIC_HOME", home.to_str().unwrap())];
+    for command in ["chat", "watches"] {
+        let ran = world.run_with(&[command], &variables).await;
+        ran.check(2, &["contains the assistant's own state", "--workspace", "VOLCANIC_HOME"]);
+    }
+    assert!(world.workspace_files().is_empty());
+}
+
+#[tokio::test]
+async fn words_that_say_nothing_are_told() {
+    let world = World::new();
+    world.knows("http://127.0.0.1:9/");
+    world.run(&["send", "demo", "  "]).await.check(2, &["the message is empty"]);
+    world.run(&["send", "ftp://x/", "hello"]).await.check(2, &["no http or https URL"]);
+    world.run(&["send", "http://[", "hello"]).await.check(2, &["`http://[` is no URL"]);
+    world.run(&["send", "demo", "x", "--wait", "90"]).await.check(2, &["--wait"]);
+    world.run(&["sing"]).await.check(2, &["sing"]);
+    world.run(&["send", "demo"]).await.check(2, &["<TEXT>"]);
+}
+
+#[tokio::test]
+async fn certificates_that_cannot_be_read_are_told() {
+    let world = World::new();
+    world.knows("http://127.0.0.1:9/");
+    let variables = [("SSL_CERT_FILE", "/no/such/certs.pem")];
+    let ran = world.run_with(&["send", "demo", "x"], &variables).await;
+    ran.check(2, &["SSL_CERT_FILE is `/no/such/certs.pem`"]);
+}
+
+#[tokio::test]
+async fn every_command_has_help_with_examples() {
+    let world = World::new();
+    for command in ["chat", "agents", "send", "status", "cancel", "watches", "serve", "demo"] {
+        let example = format!("  volcanic {command}");
+        world.run(&[command, "--help"]).await.check(0, &["Examples:", &example]);
+    }
+    world.run(&["--help"]).await.check(0, &["Exit codes: 0 done"]);
+}
