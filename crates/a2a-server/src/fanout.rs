@@ -230,6 +230,18 @@ impl Drop for Fanout {
 }
 
 impl EventReader {
+    /// Passes over what is in the log.
+    pub(crate) fn skip_to_end(&mut self) {
+        let mut log = self.fanout.lock();
+        let end = log.end();
+        if let Some(reader) = log.readers.get_mut(&self.id) {
+            reader.cursor = end;
+        }
+        self.fanout.trim(&mut log);
+        drop(log);
+        self.fanout.advanced.notify_waiters();
+    }
+
     /// Waits for the next event.
     ///
     /// # Cancel safety

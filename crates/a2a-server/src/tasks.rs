@@ -203,8 +203,9 @@ impl TaskCell {
         let mut state = self.state.lock().await;
         if !state.loaded {
             state.record = tasks.store.load(&self.id).await?;
-            state.loaded = true;
             self.fail_if_orphaned(tasks, &mut state).await?;
+            // Not before: as long as the end of an orphan cannot be kept, the next one to ask tries again.
+            state.loaded = true;
             self.start_pushes(tasks, &mut state);
         }
         Ok(state)
@@ -301,6 +302,18 @@ impl Drop for TaskCell {
 }
 
 impl CellState {
+    /// Ends the turn that works on the task.
+    pub(crate) fn abandon(&mut self) {
+        self.active = None;
+    }
+
+    /// Ends the turn although the end of its task could not be kept. Whoever locks the cell next loads the task as an
+    /// orphan and fails it; otherwise its streams would wait for ever.
+    pub(crate) fn orphan(&mut self) {
+        self.active = None;
+        self.loaded = false;
+    }
+
     /// The record, if it is the caller's. A stranger's task looks like one that does not exist.
     pub(crate) fn record_of(&mut self, caller: &str) -> Result<&mut TaskRecord, OperationError> {
         let own = self.record.as_mut().filter(|record| record.caller == caller);

@@ -288,8 +288,17 @@ impl TaskSink {
 
     /// Says that the turn ended without a word, so that nobody waits for one.
     pub(crate) async fn abandon(&self) {
+        self.leave(CellState::abandon).await;
+    }
+
+    /// Says that the turn ended and its word could not be kept.
+    pub(crate) async fn orphan(&self) {
+        self.leave(CellState::orphan).await;
+    }
+
+    async fn leave(&self, end: fn(&mut CellState)) {
         if let Ok(mut state) = self.lock().await {
-            state.active = None;
+            end(&mut state);
         }
         self.release();
         self.inner.phases.advance(TurnPhase::Lost);

@@ -56,8 +56,10 @@ async fn end(sink: &TaskSink, ending: Ending<'_>) {
         Ending::CutOff => Ok(()),
     };
     match ended {
-        Ok(()) | Err(SinkError::Closed) => {}
-        Err(error) => tracing::error!(%error, "failed to keep the end of a task"),
+        Ok(()) | Err(SinkError::Closed) => sink.abandon().await,
+        Err(error) => {
+            tracing::error!(%error, "failed to keep the end of a task");
+            sink.orphan().await;
+        }
     }
-    sink.abandon().await;
 }

@@ -258,6 +258,12 @@ impl Core {
         checked: &mut Checked,
         max_configs: usize,
     ) -> Result<Option<(Option<LoggedEvent>, EventReader)>, OperationError> {
+        // Before anything changes: a refusal leaves the task as it was.
+        let reader = if checked.streams {
+            Some(cell.fanout.subscribe().ok_or_else(too_many_streams)?)
+        } else {
+            None
+        };
         let record = state.record_of(&checked.caller.name)?;
         let former = record.push_configs.clone();
         if let Some(config) = checked.push_config.take() {
@@ -269,15 +275,11 @@ impl Core {
             state.record_of(&checked.caller.name)?.push_configs = former;
             return Err(error.into());
         }
-        if !checked.streams {
-            return Ok(None);
-        }
+        let Some(mut reader) = reader else { return Ok(None) };
+        // The snapshot shows the change already.
+        reader.skip_to_end();
         let snapshot = task_event(&state.record_of(&checked.caller.name)?.task);
-        let reader = cell.fanout.subscribe();
-        if reader.is_none() {
-            tracing::warn!(task.id = %cell.id, "too many streams, the turn runs without one");
-        }
-        Ok(Some((Some(snapshot), reader.ok_or_else(too_many_streams)?)))
+        Ok(Some((Some(snapshot), reader)))
     }
 
     /// Starts the executor. The cell's lock is held, so nothing can come between.

@@ -1,15 +1,19 @@
 //! Streams: their grammar, their ends, and that nobody depends on them.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
+use async_trait::async_trait;
 use futures::FutureExt as _;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use volcanic_a2a_server::{
-    FanoutLimits, ServerConfig,
+    FanoutLimits, MemoryTasks, ServerConfig, TaskRecord, TaskStore, TaskStoreError, TaskSummary,
     scripted::{Journal, ScriptRules, ScriptedAgent},
 };
-use volcanic_a2a_types::{Artifact, Part, Task, TaskState};
+use volcanic_a2a_types::{Artifact, Part, Task, TaskId, TaskState};
 use volcanic_base::SystemClock;
 
 use crate::remote::{Setup, answer_to, does, message, said, short, state_of, within};
@@ -196,6 +200,90 @@ async fn snapshot_and_later_events_make_up_the_whole_at_any_moment() {
         let parts = task.artifacts[0].parts.iter().filter_map(Part::as_text);
         assert_eq!(parts.collect::<String>(), whole);
     }
+}
+
+#[tokio::test]
+async fn continuation_that_finds_no_place_for_its_stream_leaves_the_task_as_it_was() {
+    let fanout = FanoutLimits { readers: 1, ..FanoutLimits::default() };
+    let config = ServerConfig { fanout, ..ServerConfig::default() };
+    let remote = Setup { config, ..Setup::default() }.start().await;
+    let asked = remote.send("book a table").await;
+    let id = json!({"id": asked["id"]});
+    let mut subscription = remote.stream("SubscribeToTask", id.clone()).await;
+    let refused = remote.code("SendStreamingMessage", answer_to(&asked, "Monday")).await;
+    assert_eq!(refused, -32004);
+    assert_eq!(remote.call("GetTask", id).await, asked);
+    let done = remote.call("SendMessage", answer_to(&asked, "Friday")).await;
+    assert_eq!(state_of(&done["task"]), "COMPLETED");
+    let seen = subscription.rest().await;
+    assert_eq!(seen.first().map(String::as_str), Some("task INPUT_REQUIRED"));
+    assert_eq!(seen.last().map(String::as_str), Some("status COMPLETED"));
+}
+
+/// Keeps tasks, except that it fails for a while.
+#[derive(Debug, Default)]
+struct Failing {
+    tasks: MemoryTasks,
+    /// Saves that work, then saves that fail.
+    plan: Mutex<(usize, usize)>,
+}
+
+#[async_trait]
+impl TaskStore for Failing {
+    async fn load(&self, id: &TaskId) -> Result<Option<TaskRecord>, TaskStoreError> {
+        self.tasks.load(id).await
+    }
+
+    async fn save(&self, record: &TaskRecord) -> Result<(), TaskStoreError> {
+        let works = {
+            let (good, bad) = &mut *self.plan.lock().unwrap();
+            let works = *good > 0 || *bad == 0;
+            if works {
+                *good = good.saturating_sub(1);
+            } else {
+                *bad -= 1;
+            }
+            works
+        };
+        if works { self.tasks.save(record).await } else { Err(TaskStoreError::Interrupted) }
+    }
+
+    async fn summaries(&self) -> Result<Vec<TaskSummary>, TaskStoreError> {
+        self.tasks.summaries().await
+    }
+}
+
+#[tokio::test]
+async fn task_whose_end_could_not_be_kept_fails_once_that_works_again() {
+    // Working is kept; the completion, the failure in its place, and the first try to fail the orphan are not.
+    let store = Failing { plan: Mutex::new((1, 3)), ..Failing::default() };
+    let go_on = Arc::new(Notify::new());
+    let wait = Arc::clone(&go_on);
+    let executor = does(move |_, sink, _| {
+        let go_on = Arc::clone(&wait);
+        async move {
+            sink.working().await.unwrap();
+            go_on.notified().await;
+            sink.complete().await.unwrap_err();
+        }
+        .boxed()
+    });
+    let remote = Setup { store: Arc::new(store), ..Setup::running(executor) }.start().await;
+    let mut events = remote.stream("SendStreamingMessage", message("x")).await;
+    let task = events.next().await.unwrap()["task"].take();
+    let id = json!({"id": task["id"]});
+    go_on.notify_one();
+    within(async {
+        loop {
+            let answer = remote.answer("GetTask", &id).await;
+            if answer["error"].is_null() && state_of(&answer["result"]) == "FAILED" {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+    assert_eq!(events.rest().await, ["status FAILED"]);
 }
 
 #[tokio::test]
