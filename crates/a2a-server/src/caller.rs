@@ -8,7 +8,7 @@ use subtle::{Choice, ConstantTimeEq as _};
 use volcanic_base::Secret;
 
 /// The header that carries a caller's key, beside `Authorization: Bearer`.
-pub const API_KEY_HEADER: &str = "X-API-Key";
+pub(crate) const API_KEY_HEADER: &str = "X-API-Key";
 
 /// Whoever sent a request. Every task belongs to one caller and is invisible to all others.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -24,7 +24,7 @@ mod serve;
 mod store;
 mod tasks;
 
-pub use caller::{API_KEY_HEADER, AuthError, Caller, CallerAuth, OpenAccess, StaticKeys};
+pub use caller::{AuthError, Caller, CallerAuth, OpenAccess, StaticKeys};
 pub use card::{CardProfile, CardSource};
 pub use config::{PushConfig, ServerConfig};
 pub use error::OperationError;
@@ -32,7 +32,7 @@ pub use executor::{Executor, SinkError, TaskSink, Turn};
 pub use fanout::FanoutLimits;
 pub use http_routes::{RPC_PATH, ServerDeps, router};
 pub use operations::{EventStream, OperationDeps, Operations, StreamError};
-pub use push_route::{MAX_PUSH_BODY, PushReceiver, push_router};
+pub use push_route::{PushReceiver, push_router};
 pub use serve::{ServeConfig, ServeEnd, serve, serve_with};
 pub use store::{
     FileTasks, MemoryTasks, PendingPush, TaskRecord, TaskStore, TaskStoreError, TaskSummary,

@@ -85,11 +85,19 @@ struct Worker {
 }
 
 impl Worker {
+    /// Looks at the record before every attempt, so that a webhook that was removed or replaced is not called again.
     async fn run(self) {
+        let mut pauses = Backoff::new(self.config.pauses.clone(), self.config.jitter);
+        let mut tried: Option<PendingPush> = None;
         while let Some((webhook, pending, body)) = self.next().await {
-            self.deliver(&webhook, body).await;
-            if !self.finish(&pending).await {
-                return;
+            if tried.as_ref() != Some(&pending) {
+                pauses.reset();
+                tried = Some(pending.clone());
+            }
+            match self.attempt(&webhook, body, &mut pauses).await {
+                Some(pause) => tokio::time::sleep(pause).await,
+                None if self.finish(&pending).await => {}
+                None => return,
             }
         }
     }
@@ -116,25 +124,28 @@ impl Worker {
         found
     }
 
-    async fn deliver(&self, webhook: &TaskPushNotificationConfig, body: Bytes) {
-        let mut pauses = Backoff::new(self.config.pauses.clone(), self.config.jitter);
-        loop {
-            let (wait, why) = match self.call(webhook, body.clone()).await {
-                Sent::Taken => return,
-                Sent::Refused { why } => {
-                    tracing::warn!(error = why, "webhook refused a push");
-                    return;
-                }
-                Sent::Failed { wait, why } => (wait, why),
-            };
-            if pauses.is_exhausted() {
-                tracing::warn!(error = why, attempts = pauses.taken() + 1, "push is given up");
-                return;
+    /// Calls the webhook once; the pause before the next attempt, or `None` if the push was taken or is given up.
+    async fn attempt(
+        &self,
+        webhook: &TaskPushNotificationConfig,
+        body: Bytes,
+        pauses: &mut Backoff,
+    ) -> Option<Duration> {
+        let (wait, why) = match self.call(webhook, body).await {
+            Sent::Taken => return None,
+            Sent::Refused { why } => {
+                tracing::warn!(error = why, "webhook refused a push");
+                return None;
             }
-            tracing::debug!(error = why, "push failed, trying again");
-            let asked = wait.unwrap_or_default().min(self.config.max_retry_after);
-            tokio::time::sleep(pauses.next(self.tasks.chance()).max(asked)).await;
+            Sent::Failed { wait, why } => (wait, why),
+        };
+        if pauses.is_exhausted() {
+            tracing::warn!(error = why, attempts = pauses.taken() + 1, "push is given up");
+            return None;
         }
+        tracing::debug!(error = why, "push failed, trying again");
+        let asked = wait.unwrap_or_default().min(self.config.max_retry_after);
+        Some(pauses.next(self.tasks.chance()).max(asked))
     }
 
     async fn call(&self, webhook: &TaskPushNotificationConfig, body: Bytes) -> Sent {

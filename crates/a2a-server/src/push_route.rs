@@ -1,6 +1,6 @@
 //! Where remote agents push to: the inbound half of push notifications.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use axum::{
@@ -10,14 +10,17 @@ use axum::{
     routing::post,
 };
 use http::{HeaderMap, StatusCode};
+use volcanic_a2a_types::NOTIFICATION_TOKEN_HEADER;
 
 use crate::caller::bearer_token;
 
 /// The most a push may weigh. Its content is never trusted, so nothing large is needed.
-pub const MAX_PUSH_BODY: usize = 64 << 10;
+const MAX_PUSH_BODY: usize = 64 << 10;
+/// How long that little may take to arrive. Anybody may call this route, so nobody may hold a connection with it.
+const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Headers that carry the token of a push configuration; agents differ.
-const TOKEN_HEADERS: [&str; 2] = ["X-A2A-Notification-Token", "A2A-Notification-Token"];
+const TOKEN_HEADERS: [&str; 2] = [NOTIFICATION_TOKEN_HEADER, "A2A-Notification-Token"];
 
 /// Takes pushes for the watches of this process.
 #[async_trait]
@@ -41,8 +44,10 @@ async fn receive(
     body: Body,
 ) -> StatusCode {
     let Some(token) = token(&headers) else { return StatusCode::NOT_FOUND };
-    let Ok(body) = to_bytes(body, MAX_PUSH_BODY).await else {
-        return StatusCode::PAYLOAD_TOO_LARGE;
+    let body = match tokio::time::timeout(BODY_TIMEOUT, to_bytes(body, MAX_PUSH_BODY)).await {
+        Ok(Ok(body)) => body,
+        Ok(Err(_)) => return StatusCode::PAYLOAD_TOO_LARGE,
+        Err(_) => return StatusCode::REQUEST_TIMEOUT,
     };
     if receiver.on_push(&watch_id, token, &body).await {
         StatusCode::ACCEPTED

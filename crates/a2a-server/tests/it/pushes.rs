@@ -13,12 +13,14 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::{net::TcpListener, sync::mpsc, time::Instant};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tower::ServiceExt as _;
 use volcanic_a2a_server::{
     Caller, FileTasks, MemoryTasks, OperationDeps, Operations, PushConfig, PushReceiver,
     ServerConfig, push_router, scripted::Journal, serve,
 };
 use volcanic_a2a_types::{
-    Message, Part, SendMessageConfiguration, SendMessageRequest, TaskPushNotificationConfig,
+    DeleteTaskPushNotificationConfigRequest, Message, Part, SendMessageConfiguration,
+    SendMessageRequest, SendMessageResponse, TaskPushNotificationConfig,
 };
 use volcanic_base::{Chance, ConfinedDir, SystemClock};
 use volcanic_net::{CallKind, NetBody, NetError, Transport};
@@ -195,6 +197,34 @@ fn answer(status: u16, retry_after: Option<&str>) -> Response<NetBody> {
     answer.body(NetBody::new(axum::body::Body::empty())).unwrap()
 }
 
+/// A scripted agent whose webhooks are answered in this way.
+fn pushing_to(
+    answers: VecDeque<Response<NetBody>>,
+    asked: mpsc::Sender<Instant>,
+    push: PushConfig,
+    tracker: &TaskTracker,
+    cancel: &CancellationToken,
+) -> Operations {
+    let deps = OperationDeps {
+        executor: scripted(Arc::new(Journal::in_memory())),
+        store: Arc::new(MemoryTasks::default()),
+        clock: Arc::new(SystemClock),
+        chance: Arc::new(Chance::seeded(1)),
+        push: Some(Arc::new(Answering { answers: Mutex::new(answers), asked })),
+    };
+    let config = Arc::new(ServerConfig { push, ..ServerConfig::default() });
+    Operations::spawn(config, deps, tracker, cancel.clone())
+}
+
+/// A message that is declined, so that there is one push to be made.
+fn rejected_with_hook(id: &str) -> SendMessageRequest {
+    let mut configuration = SendMessageConfiguration::default();
+    configuration.task_push_notification_config =
+        Some(TaskPushNotificationConfig::new("https://hook.example/").with_id(id));
+    let message = Message::user("m", vec![Part::text("reject")]);
+    SendMessageRequest::new(message).with_configuration(configuration)
+}
+
 #[tokio::test(start_paused = true)]
 async fn webhook_may_lengthen_a_pause_within_limits_but_not_shorten_it() {
     let answers = [Some("7"), Some("0"), None, Some("99999")].map(|wait| answer(503, wait)).into();
@@ -206,21 +236,8 @@ async fn webhook_may_lengthen_a_pause_within_limits_but_not_shorten_it() {
         max_retry_after: Duration::from_secs(20),
         ..PushConfig::default()
     };
-    let deps = OperationDeps {
-        executor: scripted(Arc::new(Journal::in_memory())),
-        store: Arc::new(MemoryTasks::default()),
-        clock: Arc::new(SystemClock),
-        chance: Arc::new(Chance::seeded(1)),
-        push: Some(Arc::new(Answering { answers: Mutex::new(answers), asked: sender })),
-    };
-    let config = Arc::new(ServerConfig { push, ..ServerConfig::default() });
-    let operations = Operations::spawn(config, deps, &tracker, cancel.clone());
-    let mut configuration = SendMessageConfiguration::default();
-    configuration.task_push_notification_config =
-        Some(TaskPushNotificationConfig::new("https://hook.example/"));
-    let message = Message::user("m", vec![Part::text("reject")]);
-    let request = SendMessageRequest::new(message).with_configuration(configuration);
-    operations.send(&Caller::named("ann"), request).await.unwrap();
+    let operations = pushing_to(answers, sender, push, &tracker, &cancel);
+    operations.send(&Caller::named("ann"), rejected_with_hook("own")).await.unwrap();
     let mut times = Vec::new();
     for _ in 0..5 {
         times.push(asked.recv().await.unwrap());
@@ -229,6 +246,33 @@ async fn webhook_may_lengthen_a_pause_within_limits_but_not_shorten_it() {
         times.windows(2).map(|pair| pair[1].duration_since(pair[0]).as_secs()).collect();
     assert_eq!(pauses, [7, 1, 1, 20]);
     cancel.cancel();
+}
+
+#[tokio::test(start_paused = true)]
+async fn removed_webhook_is_not_called_again() {
+    let (sender, mut asked) = mpsc::channel(10);
+    let (tracker, cancel) = (TaskTracker::new(), CancellationToken::new());
+    let answers = (0..5).map(|_| answer(503, None)).collect();
+    let operations = pushing_to(answers, sender, PushConfig::default(), &tracker, &cancel);
+    let ann = Caller::named("ann");
+    let sent = operations.send(&ann, rejected_with_hook("own")).await.unwrap();
+    asked.recv().await.unwrap();
+    let SendMessageResponse::Task(task) = sent else { panic!("{sent:?}") };
+    let request = DeleteTaskPushNotificationConfigRequest::new(task.id, "own");
+    operations.delete_push_config(&ann, request).await.unwrap();
+    let again = tokio::time::timeout(Duration::from_hours(2), asked.recv()).await;
+    assert!(again.is_err(), "{again:?}");
+    cancel.cancel();
+}
+
+#[tokio::test(start_paused = true)]
+async fn push_whose_body_does_not_arrive_is_cut_off() {
+    let stalled =
+        axum::body::Body::from_stream(futures::stream::pending::<Result<Bytes, std::io::Error>>());
+    let request = Request::post("/a2a/push/w1").header("a2a-notification-token", "right");
+    let answering = push_router(Arc::new(OneWatch)).oneshot(request.body(stalled).unwrap());
+    let answer = tokio::time::timeout(Duration::from_mins(1), answering).await;
+    assert_eq!(answer.expect("the route should not wait").unwrap().status().as_u16(), 408);
 }
 
 #[derive(Debug)]
