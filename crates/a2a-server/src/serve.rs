@@ -3,6 +3,7 @@
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::Router;
+use http::{HeaderValue, Request, header};
 use hyper::service::{Service as _, service_fn};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
@@ -15,6 +16,10 @@ use tokio::{
     task::JoinSet,
 };
 use tokio_util::sync::CancellationToken;
+
+/// A connection over HTTP/2 is asked this often whether anybody is still there, and given up after so long a silence.
+const PING_INTERVAL: Duration = Duration::from_secs(30);
+const PING_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// How a listener treats its connections.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,14 +117,19 @@ async fn connection(
     }
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(config.header_timeout);
-    builder.http2().timer(TokioTimer::new()).max_concurrent_streams(config.max_streams);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(config.max_streams)
+        .keep_alive_interval(PING_INTERVAL)
+        .keep_alive_timeout(PING_TIMEOUT);
     let began = CancellationToken::new();
     let routes = TowerToHyperService::new(router);
     let service = {
         let began = began.clone();
         service_fn(move |request| {
             began.cancel();
-            routes.call(request)
+            routes.call(with_host(request))
         })
     };
     let serving = builder.serve_connection(TokioIo::new(stream), service);
@@ -136,6 +146,16 @@ async fn connection(
     if let Err(error) = ended {
         tracing::debug!(%error, %peer, "connection ended");
     }
+}
+
+/// HTTP/2 names the host in the URI. Routes look for it in one place.
+fn with_host<B>(mut request: Request<B>) -> Request<B> {
+    let authority =
+        request.uri().authority().and_then(|at| HeaderValue::from_str(at.as_str()).ok());
+    if let Some(host) = authority {
+        request.headers_mut().insert(header::HOST, host);
+    }
+    request
 }
 
 /// Completes if no request has begun by then. The builder tells HTTP/1 from HTTP/2 by the first bytes, and has no limit

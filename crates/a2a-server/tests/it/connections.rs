@@ -2,7 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use axum::{Router, routing::get};
+use axum::{Router, body::Body, routing::get};
+use http::{HeaderMap, Request};
+use http_body_util::BodyExt as _;
+use hyper::client::conn::http2;
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
@@ -85,6 +89,29 @@ async fn idle_connection_does_not_hold_up_the_stop() {
     assert_eq!(&answer, b"HTTP/1.1 200");
     server.cancel.cancel();
     assert_eq!(within(server.serving.join_next()).await.unwrap().unwrap(), ServeEnd { dropped: 0 });
+}
+
+#[tokio::test]
+async fn host_of_a_request_over_http_2_is_known() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let cancel = CancellationToken::new();
+    let host = get(|headers: HeaderMap| async move {
+        headers.get("host").map(|host| host.to_str().unwrap().to_owned()).unwrap_or_default()
+    });
+    let mut tasks = JoinSet::new();
+    let routes = Router::new().route("/", host);
+    let serving = serve_with(ServeConfig::default(), listener, routes, cancel.clone());
+    tasks.spawn(async move { assert_eq!(serving.await.dropped, 0) });
+    let stream = TokioIo::new(TcpStream::connect(address).await.unwrap());
+    let (mut client, connection) =
+        http2::handshake::<_, _, Body>(TokioExecutor::new(), stream).await.unwrap();
+    tasks.spawn(async move { drop(connection.await) });
+    let request = Request::get("http://agent.example:81/").body(Body::empty()).unwrap();
+    let answer = within(client.send_request(request)).await.unwrap();
+    let body = within(Body::new(answer.into_body()).collect()).await.unwrap().to_bytes();
+    assert_eq!(body, "agent.example:81");
+    cancel.cancel();
 }
 
 #[tokio::test]
