@@ -201,7 +201,7 @@ impl BotApi {
         limit: Duration,
         fits: impl Fn(&SentMessage) -> bool,
     ) -> Result<SentMessage, NotSeen> {
-        self.await_in("a message", limit, |state| state.sent_to(chat).into_iter().find(&fits)).await
+        self.await_in("a message", limit, || self.sent_to(chat).into_iter().find(&fits)).await
     }
 
     /// Waits until a call for which `fits` is true was answered or met its fault, and returns the first such one.
@@ -213,10 +213,7 @@ impl BotApi {
         limit: Duration,
         fits: impl Fn(&BotCall) -> bool,
     ) -> Result<BotCall, NotSeen> {
-        self.await_in("a call", limit, |state| {
-            state.journal.iter().find(|call| fits(call)).cloned()
-        })
-        .await
+        self.await_in("a call", limit, || self.calls().into_iter().find(&fits)).await
     }
 
     /// Waits until every update was acknowledged.
@@ -224,23 +221,22 @@ impl BotApi {
     /// # Errors
     /// [`NotSeen`] with the whole journal after `limit`.
     pub async fn await_acknowledged(&self, limit: Duration) -> Result<(), NotSeen> {
-        self.await_in("acknowledged updates", limit, |state| {
-            (state.pending_len() == 0).then_some(())
-        })
-        .await
+        self.await_in("acknowledged updates", limit, || (self.unacknowledged() == 0).then_some(()))
+            .await
     }
 
     async fn await_in<T>(
         &self,
         what: &'static str,
         limit: Duration,
-        find: impl Fn(&State) -> Option<T>,
+        find: impl Fn() -> Option<T>,
     ) -> Result<T, NotSeen> {
         let mut changes = self.shared.subscribe();
         let search = async {
             loop {
                 changes.borrow_and_update();
-                if let Some(found) = find(&self.shared.lock()) {
+                // Without the lock: what looks may use this server, too.
+                if let Some(found) = find() {
                     return found;
                 }
                 if changes.changed().await.is_err() {

@@ -314,8 +314,13 @@ impl Running {
 
     async fn introduce(&self) -> Result<String, ApiError> {
         let name = self.api.user_name().await?;
-        self.api.delete_webhook().await?;
-        self.api.set_commands(&MENU).await?;
+        // Neither is worth waiting for: without the first, polling says what is wrong; the second is a convenience.
+        if let Err(error) = self.api.delete_webhook().await {
+            tracing::warn!(%error, "a webhook of earlier times could not be taken back");
+        }
+        if let Err(error) = self.api.set_commands(&MENU).await {
+            tracing::warn!(%error, "the menu could not be set");
+        }
         Ok(name)
     }
 

@@ -29,6 +29,8 @@ pub(crate) struct PrivateMessage {
     pub(crate) text: Option<String>,
     /// What it carries beside text, in words.
     pub(crate) carries: Option<&'static str>,
+    /// The album it is a part of.
+    pub(crate) album: Option<String>,
 }
 
 /// What a message can carry that cannot be taken yet, with the words for it. The specific come before the general: an
@@ -86,6 +88,7 @@ impl Incoming {
                     from,
                     text: text_of(message),
                     carries: carried(message),
+                    album: message.get("media_group_id").and_then(Value::as_str).map(str::to_owned),
                 })
             }
             _ => Self::Other { chat },
@@ -128,8 +131,14 @@ mod tests {
 
     #[track_caller]
     fn check(content: &Value, text: Option<&str>, carries: Option<&'static str>) {
-        let wanted =
-            PrivateMessage { chat: 5, message: 7, from: 5, text: text.map(str::to_owned), carries };
+        let wanted = PrivateMessage {
+            chat: 5,
+            message: 7,
+            from: 5,
+            text: text.map(str::to_owned),
+            carries,
+            album: None,
+        };
         assert_eq!(read(content), Incoming::Private(wanted));
     }
 

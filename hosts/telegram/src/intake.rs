@@ -31,8 +31,12 @@ impl Intake {
         chat: &Chat,
         message: &PrivateMessage,
     ) -> Result<(), StoreError> {
-        // Keys name the update, so a repeat after a crash says nothing twice.
-        let key = format!("reply:{update}");
+        // A repeat after a crash says nothing twice, and an album is answered once. Not by the update's id: Telegram uses
+        // those anew after a quiet week.
+        let key = match &message.album {
+            Some(album) => format!("reply:album:{album}"),
+            None => format!("reply:{}", message.message),
+        };
         let command = message.text.as_deref().and_then(ChatCommand::parse);
         match (command, &message.text) {
             (Some(command), _) => {

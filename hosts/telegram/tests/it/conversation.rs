@@ -163,6 +163,10 @@ async fn what_cannot_be_taken_is_answered_visibly() {
     let bot = world.start();
     world.api.user_sends(OWNER, json!({"voice": {"file_id": "v", "duration": 3}}));
     world.sees_text("I cannot take a voice message yet").await;
+    for file in ["a", "b"] {
+        world.api.user_sends(OWNER, json!({"document": {"file_id": file}, "media_group_id": "m1"}));
+    }
+    world.sees_text("I cannot take a file yet").await;
     world.api.user_sends(OWNER, json!({"rich_message": {"blocks": []}}));
     world.sees_text("I cannot take a rich message yet").await;
     world.api.user_sends(OWNER, json!({"photo": [{"file_id": "p"}], "caption": "what is this?"}));
@@ -173,7 +177,7 @@ async fn what_cannot_be_taken_is_answered_visibly() {
         json!({"text": "ls", "entities": [{"type": "of_tomorrow", "offset": 0, "length": 2}]}),
     );
     let answered = |count| move |world: &World| world.texts().len() == count;
-    world.sees(|_| answered(5)(&world)).await;
+    world.sees(|_| answered(6)(&world)).await;
     assert!(bot.terminate().await.success());
     let prompts = world.prompts().await;
     assert_eq!(prompts.len(), 2);

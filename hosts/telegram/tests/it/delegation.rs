@@ -114,7 +114,7 @@ async fn result_delivery_goes_to_chat_with_timestamp_header() {
     let news = world.sees_text("News from demo: finished: the answer is 42").await;
     // It replies to the message that began the work.
     assert_eq!(news.reply_to, Some(asked));
-    bot.kill().await;
+    assert!(bot.terminate().await.success());
     // A third process finds nothing left to deliver.
     let bot = world.start();
     world.says("ls");
