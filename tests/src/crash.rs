@@ -42,7 +42,7 @@ pub struct CrashPlan {
 /// What came of it.
 #[derive(Debug, Default)]
 pub struct CrashReport {
-    /// Kills by the phase the state was in.
+    /// Kills by the phases in which something stood; what one life leaves, the next ones bring to an end.
     phases: BTreeMap<Phase, u32>,
     at_operation: u32,
     at_random: u32,
@@ -85,7 +85,7 @@ impl CrashReport {
 
 impl fmt::Display for CrashReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "kills per phase:")?;
+        writeln!(f, "kills per phase (one kill can hit several):")?;
         for phase in Phase::ALL {
             let count = self.phases.get(&phase).copied().unwrap_or_default();
             writeln!(f, "  {count:>4}  {phase}")?;
@@ -168,7 +168,9 @@ pub async fn run(plan: &CrashPlan) -> Result<CrashReport> {
         }
         report.faults.extend(death.fault.map(|fault| format!("life {kill}: {fault}")));
         let judge = Judge::of_the_dead(scene.database())?;
-        *report.phases.entry(judge.phase()?).or_default() += 1;
+        for phase in judge.phases()? {
+            *report.phases.entry(phase).or_default() += 1;
+        }
         in_flight.extend(judge.sends_in_flight()?);
         for fault in judge.standing_faults()?.into_iter().chain(scene.pending_faults()) {
             report.fault(format!("after kill {kill}: {fault}"));

@@ -59,16 +59,20 @@ impl Judge {
         Ok(Self { connection, _copy: None })
     }
 
-    /// The phase the state is in.
-    pub(super) fn phase(&self) -> Result<Phase> {
+    /// The phases in which something stands.
+    pub(super) fn phases(&self) -> Result<Vec<Phase>> {
+        let mut phases = Vec::new();
         for phase in Phase::ALL {
             if let Some(query) = phase.query()
                 && !self.column(query)?.is_empty()
             {
-                return Ok(phase);
+                phases.push(phase);
             }
         }
-        Ok(Phase::AtRest)
+        if phases.is_empty() {
+            phases.push(Phase::AtRest);
+        }
+        Ok(phases)
     }
 
     /// Everything that is not at rest.

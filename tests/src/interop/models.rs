@@ -7,13 +7,12 @@ use std::{
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::json;
-use volcanic_base::Chance;
 use volcanic_testkit::{Program, RecordingProxy};
 
 use super::{
     InteropPlan, PeerKind,
     peer::{Peer, await_listener, free_port},
-    scenario::list_peer,
+    scenario::{list_peer, word},
 };
 
 /// A chat whose model calls the `a2a` tool, sees its result and answers: streamed over the OpenAI dialect.
@@ -68,8 +67,4 @@ pub(super) async fn round_trip(plan: &InteropPlan) -> Result<()> {
         anyhow::Ok(())
     };
     played.await.with_context(|| format!("the model exchange was:\n{}", wire.transcript()))
-}
-
-fn word() -> String {
-    format!("w{}", &Chance::from_os().uuid().simple().to_string()[..8])
 }

@@ -88,7 +88,7 @@ impl Scenario {
     /// Plays it.
     pub(super) async fn play(self, plan: &InteropPlan, kind: PeerKind, broken: bool) -> Result<()> {
         let peer = Peer::start(plan, kind, broken.then(|| self.key())).await?;
-        let word = format!("w{}", &Chance::from_os().uuid().simple().to_string()[..8]);
+        let word = word();
         let played = match self {
             Self::Quick => quick(plan, &peer, &word).await,
             Self::Ask => ask(plan, &peer, &word).await,
@@ -98,6 +98,11 @@ impl Scenario {
         };
         played.with_context(|| format!("the exchange was:\n{}", peer.proxy.transcript()))
     }
+}
+
+/// A word that nobody has seen before.
+pub(super) fn word() -> String {
+    format!("w{}", &Chance::from_os().uuid().simple().to_string()[..8])
 }
 
 async fn quick(plan: &InteropPlan, peer: &Peer, word: &str) -> Result<()> {
