@@ -149,28 +149,6 @@ impl A2aErrorKind {
             _ => None,
         }
     }
-
-    /// A short sentence that suits where there is nothing better to say.
-    pub const fn default_message(self) -> &'static str {
-        match self {
-            Self::TaskNotFound => "Task not found",
-            Self::TaskNotCancelable => "Task cannot be canceled",
-            Self::PushNotificationNotSupported => "Push notifications are not supported",
-            Self::UnsupportedOperation => "This operation is not supported",
-            Self::ContentTypeNotSupported => "This content type is not supported",
-            Self::InvalidAgentResponse => "The agent's answer is invalid",
-            Self::ExtendedAgentCardNotConfigured => "No extended agent card is configured",
-            Self::ExtensionSupportRequired => "A required extension was not requested",
-            Self::VersionNotSupported => "This protocol version is not supported",
-            Self::ParseError => "Invalid JSON payload",
-            Self::InvalidRequest => "Invalid request",
-            Self::MethodNotFound => "Method not found",
-            Self::InvalidParams => "Invalid parameters",
-            Self::Internal => "Internal error",
-            Self::Unauthenticated => "Authentication is required",
-            Self::Forbidden => "Permission denied",
-        }
-    }
 }
 
 /// The detail that names an error beyond doubt (`google.rpc.ErrorInfo`).

@@ -61,9 +61,8 @@ pub use security::{
     SecurityScheme,
 };
 pub use service::{
-    AGENT_CARD_PATH, EXTENSIONS_HEADER, LEGACY_EXTENSIONS_HEADER, MEDIA_TYPE_A2A_JSON,
-    MEDIA_TYPE_EVENT_STREAM, MEDIA_TYPE_JSON, NOTIFICATION_TOKEN_HEADER, ProtocolVersion,
-    ProtocolVersionError, VERSION_HEADER, parse_extensions,
+    AGENT_CARD_PATH, MEDIA_TYPE_A2A_JSON, MEDIA_TYPE_EVENT_STREAM, MEDIA_TYPE_JSON,
+    NOTIFICATION_TOKEN_HEADER, ProtocolVersion, ProtocolVersionError, VERSION_HEADER,
 };
 pub use sse::{SseDecoder, SseError, SseEvent, SseLimits, encode_sse_comment, encode_sse_event};
 pub use state::{Role, TaskState};

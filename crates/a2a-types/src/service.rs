@@ -4,10 +4,6 @@ use std::{fmt, str::FromStr};
 
 /// Says which version of the protocol a request speaks.
 pub const VERSION_HEADER: &str = "A2A-Version";
-/// Lists the extensions a client wants or an agent has activated.
-pub const EXTENSIONS_HEADER: &str = "A2A-Extensions";
-/// What [`EXTENSIONS_HEADER`] was called in version 0.3.
-pub const LEGACY_EXTENSIONS_HEADER: &str = "X-A2A-Extensions";
 /// Carries the token of a push configuration to the webhook. Not in the specification, sent by all SDKs.
 pub const NOTIFICATION_TOKEN_HEADER: &str = "X-A2A-Notification-Token";
 /// Where an agent's card is found, from the root of its origin.
@@ -67,17 +63,6 @@ impl fmt::Display for ProtocolVersion {
     }
 }
 
-/// Reads the URIs of extensions from the values of [`EXTENSIONS_HEADER`], which may be repeated, each once and in order.
-pub fn parse_extensions<'a>(values: impl IntoIterator<Item = &'a str>) -> Vec<String> {
-    let mut uris: Vec<String> = Vec::new();
-    for uri in values.into_iter().flat_map(|value| value.split(',')).map(str::trim) {
-        if !uri.is_empty() && uris.iter().all(|known| known != uri) {
-            uris.push(uri.to_owned());
-        }
-    }
-    uris
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -97,11 +82,5 @@ mod tests {
         for text in ["", "v1.0", "1.x", "one", "1.", "+1.0", "-1.0", "70000.0"] {
             text.parse::<ProtocolVersion>().unwrap_err();
         }
-    }
-
-    #[test]
-    fn extensions_come_once_and_in_order() {
-        let values = ["https://b.example/1, https://a.example/1", "", " https://b.example/1 ,"];
-        assert_eq!(parse_extensions(values), ["https://b.example/1", "https://a.example/1"]);
     }
 }

@@ -100,7 +100,7 @@ fn nanoseconds(fraction: &str) -> Result<u32, SettingError> {
     format!("{fraction:0<9}").parse().map_err(|_| SettingError::NotADuration)
 }
 
-/// Reads a size in bytes: a plain number, or one with `KB`, `MB` or `GB` (powers of 1024, as in the papers' `10 MB`).
+/// Reads a size in bytes: a plain number, or one with `KB`, `MB` or `GB` (powers of 1024).
 ///
 /// # Errors
 /// [`SettingError::NotASize`] for anything else.

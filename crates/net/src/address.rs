@@ -18,7 +18,7 @@ pub enum GuardPolicy {
 
 impl GuardPolicy {
     /// Whether a connection to `address` is allowed.
-    pub fn admits(self, address: IpAddr) -> bool {
+    pub(crate) fn admits(self, address: IpAddr) -> bool {
         match self {
             Self::Open => true,
             Self::PublicOnly => is_public_address(address),
@@ -39,7 +39,7 @@ const PRIVATE_SUFFIXES: [&str; 4] = ["localhost", "local", "internal", "home.arp
 
 /// Whether the host of a URL can be public by its spelling: a public address, or a name with a dot that is not reserved
 /// for private networks. A name must still be resolved and its addresses checked.
-pub fn is_public_host(host: &str) -> bool {
+fn is_public_host(host: &str) -> bool {
     let host = host.trim_start_matches('[').trim_end_matches(']');
     if let Ok(address) = host.parse::<IpAddr>() {
         return is_public_address(address);
@@ -52,7 +52,7 @@ pub fn is_public_host(host: &str) -> bool {
 }
 
 /// Whether `address` belongs to the public internet.
-pub fn is_public_address(address: IpAddr) -> bool {
+fn is_public_address(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
         IpAddr::V6(address) => match address.to_ipv4_mapped() {

@@ -18,7 +18,7 @@ mod retry;
 mod roots;
 mod transport;
 
-pub use address::{GuardPolicy, is_public_address, is_public_host};
+pub use address::GuardPolicy;
 pub use body::NetBody;
 pub use client::{NetClient, NetConfig};
 pub use error::NetError;
