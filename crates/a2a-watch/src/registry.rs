@@ -144,8 +144,13 @@ impl Registry {
         self.commands.close();
         let grace = self.context.config.shutdown_grace;
         self.context.stop.cancel();
+        self.refuse_waiting().await;
         let drained = tokio::time::timeout(grace, async {
-            while self.jobs.set.join_next().await.is_some() {}
+            while let Some(ended) = self.jobs.set.join_next().await {
+                if let Ok(end) = ended {
+                    self.on_late_job(end);
+                }
+            }
         })
         .await;
         let dropped = self.jobs.set.len();

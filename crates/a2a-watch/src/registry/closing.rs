@@ -34,6 +34,22 @@ pub(super) async fn close(context: &Context, open: &OpenSend, tell: bool) {
     }
 }
 
+/// Marks a send as known, however long that takes. Says `false` if the registry stopped first.
+pub(super) async fn mark_known(context: &Context, message_id: &MessageId) -> bool {
+    loop {
+        match context.deps.store.send_known(message_id, None).await {
+            Ok(_) => return true,
+            Err(error) => {
+                tracing::error!(error = %error, "a send could not be marked as known and is tried again");
+            }
+        }
+        tokio::select! {
+            () = tokio::time::sleep(context.config.store_retry) => {}
+            () = context.stop.cancelled() => return false,
+        }
+    }
+}
+
 async fn mark(context: &Context, open: &OpenSend) -> bool {
     let store = &context.deps.store;
     let marked = match &open.end_reason {

@@ -75,7 +75,8 @@ impl WatchHandle {
         self.commands.send(command).await.map_err(|_| SendError::Stopped)?;
         tokio::select! {
             biased;
-            end = end => end.unwrap_or(Err(SendError::Stopped)),
+            // A registry that ends refuses what has not left; everything else is known at its next start.
+            end = end => end.unwrap_or(Ok(SendEnd::Left)),
             () = cancel.cancelled() => Ok(SendEnd::Left),
         }
     }

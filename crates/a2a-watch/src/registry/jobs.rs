@@ -19,7 +19,7 @@ use crate::order::TaskError;
 use crate::record::{SendRecord, WatchId, WatchRecord};
 use crate::store::WatchStoreError;
 
-use super::settling::TicketOf;
+use super::settling::{TicketOf, Waiting};
 
 /// The end of a job.
 pub(super) enum JobEnd {
@@ -72,7 +72,14 @@ pub(super) enum JobEnd {
     },
     Recovered {
         send: Box<SendRecord>,
+        held: Option<WatchId>,
         recovered: Recovered,
+    },
+    /// The send that continued a held watch's task is marked as known.
+    Marked {
+        id: WatchId,
+        message_id: MessageId,
+        waiting: Option<Waiting>,
     },
     Viewed {
         failed: Vec<PathBuf>,
@@ -162,7 +169,10 @@ impl Registry {
                 self.open_sends.remove(&message_id);
             }
             JobEnd::Restored { restored, reply } => self.on_restored(*restored, reply),
-            JobEnd::Recovered { send, recovered } => self.on_recovered(&send, recovered),
+            JobEnd::Recovered { send, held, recovered } => {
+                self.on_recovered(&send, held, recovered);
+            }
+            JobEnd::Marked { id, message_id, waiting } => self.on_marked(&id, &message_id, waiting),
             JobEnd::Viewed { failed } => self.on_viewed(failed),
             JobEnd::Done => {}
         }

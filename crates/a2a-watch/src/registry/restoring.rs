@@ -12,9 +12,9 @@ use super::jobs::JobEnd;
 use super::sending::{Recovered, recover};
 use super::{Followed, Registry};
 use crate::delivery::Delivery;
-use crate::machine::Watch;
+use crate::machine::{Continuation, Watch, WatchEvent};
 use crate::notice;
-use crate::record::{SendRecord, WatchId, WatchRecord, unknown_send_key};
+use crate::record::{SendRecord, WatchId, WatchRecord, WatchSource, WatchState, unknown_send_key};
 use crate::store::WatchStoreError;
 
 /// What the store holds at start.
@@ -48,21 +48,30 @@ impl Registry {
         let stagger = self.context.config.restore_stagger;
         let Restored { watches, sends, views } = restored;
         tracing::info!(watches = watches.len(), sends = sends.len(), "watches restored");
+        let mut sends: Vec<_> = sends
+            .into_iter()
+            .filter(|send| self.open_sends.insert(send.message_id.clone()))
+            .map(|send| (send, None))
+            .collect();
         for (place, record) in (0_u32..).zip(watches) {
-            self.adopt(record, stagger.saturating_mul(place));
+            match sends.iter_mut().find(|(send, _)| continues(send, &record)) {
+                Some((_, held)) if held.is_none() && !self.watches.contains_key(&record.id) => {
+                    *held = Some(record.clone());
+                    self.adopt_held(record);
+                }
+                Some(_) | None => self.adopt(record, stagger.saturating_mul(place)),
+            }
         }
         for workspace in &views {
             self.views.changed(workspace);
         }
         self.arm_view();
-        for send in sends {
-            if !self.open_sends.insert(send.message_id.clone()) {
-                continue;
-            }
+        for (send, held) in sends {
             let (context, send) = (Arc::clone(&self.context), Box::new(send));
             self.jobs.set.spawn(async move {
-                let recovered = recover(&context, &send).await;
-                JobEnd::Recovered { send, recovered }
+                let recovered = recover(&context, &send, held.as_ref()).await;
+                let held = held.map(|record| record.id);
+                JobEnd::Recovered { send, held, recovered }
             });
         }
         // Nobody has to wait for it.
@@ -79,13 +88,46 @@ impl Registry {
         self.carry_out(&id, effect);
     }
 
-    pub(super) fn on_recovered(&mut self, send: &SendRecord, recovered: Recovered) {
-        match recovered {
-            Recovered::Task(record) => {
+    /// Takes a watch up whose task an open send may have continued. What it would read and tell before that is known
+    /// could be told a second time as the outcome of the send.
+    fn adopt_held(&mut self, mut record: WatchRecord) {
+        if self.context.config.push_base.is_none() {
+            record.source = WatchSource::Poll;
+        }
+        self.views.changed(&record.workspace);
+        self.watches.insert(record.id.clone(), Followed::new(Watch::attended(record)));
+    }
+
+    pub(super) fn on_recovered(
+        &mut self,
+        send: &SendRecord,
+        held: Option<WatchId>,
+        recovered: Recovered,
+    ) {
+        match (recovered, held) {
+            (Recovered::Task(record), held) => {
                 self.open_sends.remove(&send.message_id);
-                self.adopt(*record, std::time::Duration::ZERO);
+                if let Some(id) = held {
+                    self.release(&id, true);
+                }
+                if self.watches.contains_key(&record.id) {
+                    self.feed(&record.id, WatchEvent::ContinuedBeside);
+                } else {
+                    self.adopt(*record, std::time::Duration::ZERO);
+                }
             }
-            Recovered::Unknown => {
+            (Recovered::Continued, Some(id)) => {
+                let continuation = Continuation {
+                    message_id: send.message_id.clone(),
+                    hops: send.hops,
+                    source_ref: send.source_ref.clone(),
+                };
+                self.feed(&id, WatchEvent::Continued(continuation));
+            }
+            (Recovered::Unknown, held) => {
+                if let Some(id) = held {
+                    self.release(&id, true);
+                }
                 let reason = "the assistant was stopped while the message was on its way";
                 let delivery = Delivery {
                     target: send.target.clone(),
@@ -97,7 +139,7 @@ impl Registry {
                 let (message_id, end_reason) = (send.message_id.clone(), Some(reason.to_owned()));
                 self.spawn_close(OpenSend { message_id, delivery, end_reason }, true);
             }
-            Recovered::Stopped => {}
+            (Recovered::Continued, None) | (Recovered::Stopped, _) => {}
         }
     }
 
@@ -121,5 +163,20 @@ impl Registry {
 async fn load(context: &Context) -> Result<Restored, WatchStoreError> {
     let views = import_all(context).await?;
     let store = &context.deps.store;
-    Ok(Restored { watches: store.live().await?, sends: store.open_sends().await?, views })
+    let (watches, mut sends) = (store.live().await?, store.open_sends().await?);
+    for record in &watches {
+        // The watch noted the message, which is more than the send knows.
+        let noted = |send: &SendRecord| record.message_id.as_ref() == Some(&send.message_id);
+        for send in sends.extract_if(.., |send| noted(send)) {
+            store.send_known(&send.message_id, None).await?;
+        }
+    }
+    Ok(Restored { watches, sends, views })
+}
+
+/// Whether a send goes on with the task that a watch follows. A claimed text was there before the send.
+fn continues(send: &SendRecord, watch: &WatchRecord) -> bool {
+    send.task_id.as_ref() == Some(&watch.task_id)
+        && (&send.target, &send.agent, &send.origin) == (&watch.target, &watch.agent, &watch.origin)
+        && watch.state != WatchState::Claimed
 }

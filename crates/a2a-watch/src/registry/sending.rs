@@ -19,7 +19,8 @@ const LOOKUP_PAGE: i32 = 50;
 
 /// How the job ended.
 pub(super) enum Sent {
-    /// The task exists and its watch is kept.
+    /// The task exists and its watch is kept. The send is kept as known too, unless the watch was held for it: then the
+    /// watch notes the message first, so that a crash in between leaves no doubt about what it covers.
     Task {
         /// The kept watch: a new one, or the one that followed the task before.
         record: Box<WatchRecord>,
@@ -46,14 +47,14 @@ pub(super) enum Sent {
     },
 }
 
-/// Sends one message.
+/// Sends one message. `held` is the watch that the registry holds for it.
 pub(super) async fn send(
     context: &Context,
     order: &SendOrder,
     message_id: &MessageId,
-    watched: Option<ContextId>,
+    held: Option<&WatchRecord>,
 ) -> Sent {
-    match try_send(context, order, message_id, watched).await {
+    match try_send(context, order, message_id, held).await {
         Ok(sent) => sent,
         Err(error) => Sent::Failed(error),
     }
@@ -63,7 +64,7 @@ async fn try_send(
     context: &Context,
     order: &SendOrder,
     message_id: &MessageId,
-    watched: Option<ContextId>,
+    held: Option<&WatchRecord>,
 ) -> Result<Sent, SendError> {
     let entry = context.entry(&order.workspace, &order.agent).await?;
     let remote = context.connect(&order.workspace, &entry).await.map_err(AgentError::Client)?;
@@ -71,8 +72,8 @@ async fn try_send(
         (Some(context_id), _) => Some(context_id.clone()),
         (None, None) => None,
         // Some servers give a message with a task id alone a context of its own, so both are always sent.
-        (None, Some(task_id)) => match watched {
-            Some(context_id) => Some(context_id),
+        (None, Some(task_id)) => match held.and_then(|held| held.context_id.as_ref()) {
+            Some(context_id) => Some(context_id.clone()),
             None => remote.get_task(task_id, Some(0)).await.map_err(AgentError::Client)?.context_id,
         },
     };
@@ -92,7 +93,7 @@ async fn try_send(
     };
     context.deps.store.begin_send(&send).await?;
     match remote.send_message(request(order, message_id, context_id)).await {
-        Ok(SendMessageResponse::Task(task)) => known(context, &send, task, remote).await,
+        Ok(SendMessageResponse::Task(task)) => kept(context, &send, task, remote, held).await,
         Ok(SendMessageResponse::Message(message)) => Ok(replied(context, &send, message).await),
         Ok(_) => {
             Ok(Sent::Unknown { reason: "it answered with something we do not know".to_owned() })
@@ -105,7 +106,7 @@ async fn try_send(
         Err(error) => {
             context.forget(&order.workspace, &order.agent);
             match find(&remote, &send).await {
-                Ok(Some(task)) => known(context, &send, task, remote).await,
+                Ok(Some(task)) => kept(context, &send, task, remote, held).await,
                 Ok(None) | Err(_) => Ok(Sent::Unknown { reason: error.to_string() }),
             }
         }
@@ -129,6 +130,23 @@ fn request(
     let mut request = SendMessageRequest::new(message);
     request.configuration = Some(configuration);
     request
+}
+
+/// Keeps the task a send led to, unless it is the held watch's own.
+async fn kept(
+    context: &Context,
+    send: &SendRecord,
+    task: Task,
+    remote: RemoteAgent,
+    held: Option<&WatchRecord>,
+) -> Result<Sent, SendError> {
+    match held.filter(|held| held.task_id == task.id && held.origin == send.origin) {
+        Some(held) => {
+            let hinted = task.status.state.is_settled();
+            Ok(Sent::Task { record: Box::new(held.clone()), new: false, remote, hinted })
+        }
+        None => known(context, send, task, remote).await,
+    }
 }
 
 /// Keeps the task a send led to. Goes on trying until the registry stops: the task runs, whatever the disk does.
@@ -225,6 +243,8 @@ fn carries(task: &Task, message_id: &MessageId) -> bool {
 pub(super) enum Recovered {
     /// Its task is kept now.
     Task(Box<WatchRecord>),
+    /// It continued the task of the watch that is held for it.
+    Continued,
     /// Nobody knows.
     Unknown,
     /// The registry stopped first.
@@ -232,10 +252,17 @@ pub(super) enum Recovered {
 }
 
 /// Looks for an open send, a few times while the agent cannot be asked.
-pub(super) async fn recover(context: &Context, send: &SendRecord) -> Recovered {
+pub(super) async fn recover(
+    context: &Context,
+    send: &SendRecord,
+    held: Option<&WatchRecord>,
+) -> Recovered {
     let mut pauses = context.config.lookup_pauses.iter();
     loop {
         match look(context, send).await {
+            Ok(Some((task, _))) if held.is_some_and(|held| held.task_id == task.id) => {
+                return Recovered::Continued;
+            }
             Ok(Some((task, remote))) => {
                 return match known(context, send, task, remote).await {
                     Ok(Sent::Task { record, .. }) => Recovered::Task(record),

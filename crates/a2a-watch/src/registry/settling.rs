@@ -10,7 +10,7 @@ use volcanic_a2a_types::{A2aErrorKind, MessageId};
 
 use super::asking::{Ask, Asked, agents, ask};
 use super::attending::{Waited, attend};
-use super::closing::{OpenSend, close};
+use super::closing::{OpenSend, close, mark_known};
 use super::handle::{AskCommand, Command, SendCommand};
 use super::jobs::JobEnd;
 use super::sending::{Sent, send};
@@ -92,7 +92,7 @@ impl Registry {
         self.feed(id, WatchEvent::Hold);
     }
 
-    fn release(&mut self, id: &WatchId, hinted: bool) {
+    pub(super) fn release(&mut self, id: &WatchId, hinted: bool) {
         let push_token = self.push_token();
         self.feed(id, WatchEvent::Release { push_token, hinted });
     }
@@ -122,7 +122,7 @@ impl Registry {
         let watched = held
             .as_ref()
             .and_then(|id| self.watches.get(id))
-            .and_then(|followed| followed.watch.record().context_id.clone());
+            .map(|followed| followed.watch.record().clone());
         let message_id = MessageId::from(self.context.deps.chance.uuid().to_string());
         self.open_sends.insert(message_id.clone());
         let context = Arc::clone(&self.context);
@@ -131,7 +131,7 @@ impl Registry {
         let owner = held.clone();
         let job = self.jobs.set.spawn(
             async move {
-                let sent = send(&context, &command.order, &message_id, watched).await;
+                let sent = send(&context, &command.order, &message_id, watched.as_ref()).await;
                 JobEnd::Sent { command, message_id, held, sent }
             }
             .instrument(span),
@@ -148,7 +148,6 @@ impl Registry {
     ) {
         match sent {
             Sent::Task { record, new, remote, hinted } => {
-                self.open_sends.remove(&message_id);
                 if let Some(other) = held.filter(|id| *id != record.id) {
                     // The agent made a new task instead of continuing the one it was asked to.
                     self.release(&other, true);
@@ -197,6 +196,7 @@ impl Registry {
     ) {
         let id = record.id.clone();
         if new {
+            self.open_sends.remove(&message_id);
             self.views.changed(&record.workspace);
             self.watches.insert(id.clone(), Followed::new(Watch::attended(record)));
             self.arm_view();
@@ -216,6 +216,7 @@ impl Registry {
             Availability::Held if followed.continuing.is_none() && order.task_id.is_some() => {}
             Availability::Held | Availability::Busy | Availability::Over => {
                 self.feed(&id, WatchEvent::ContinuedBeside);
+                self.spawn_mark(continuation.message_id);
                 let record = self.watches.get(&id).map(|followed| followed.watch.record());
                 let context_id = record.and_then(|record| record.context_id.clone());
                 let Some(task_id) = record.map(|record| record.task_id.clone()) else { return };
@@ -233,10 +234,70 @@ impl Registry {
 
     /// The continuation of a held watch is on disk.
     pub(super) fn begin_wait(&mut self, id: &WatchId) {
-        let waiting = self.watches.get_mut(id).and_then(|followed| followed.continuing.take());
+        let Some(followed) = self.watches.get_mut(id) else { return };
+        let waiting = followed.continuing.take();
+        let Some(message_id) = followed.watch.record().message_id.clone() else {
+            return self.release(id, true);
+        };
+        let (context, id) = (Arc::clone(&self.context), id.clone());
+        let owner = Some(id.clone());
+        let job = self.jobs.set.spawn(async move {
+            if mark_known(&context, &message_id).await {
+                JobEnd::Marked { id, message_id, waiting }
+            } else {
+                JobEnd::Done
+            }
+        });
+        self.jobs.own(&job, owner);
+    }
+
+    /// Nothing is left of the send but its task, which a held watch covers.
+    pub(super) fn on_marked(
+        &mut self,
+        id: &WatchId,
+        message_id: &MessageId,
+        waiting: Option<Waiting>,
+    ) {
+        self.open_sends.remove(message_id);
         match waiting {
             Some(waiting) => self.start_wait(id, waiting),
-            None => self.release(id, false),
+            // An earlier process waited.
+            None => self.release(id, true),
+        }
+    }
+
+    fn spawn_mark(&mut self, message_id: MessageId) {
+        let context = Arc::clone(&self.context);
+        self.jobs.set.spawn(async move {
+            if mark_known(&context, &message_id).await {
+                JobEnd::SendClosed { message_id }
+            } else {
+                JobEnd::Done
+            }
+        });
+    }
+
+    /// Tells those whose messages did not leave so, when the registry ends.
+    pub(super) async fn refuse_waiting(&mut self) {
+        let waiting: Vec<_> =
+            self.watches.values_mut().flat_map(|followed| followed.waiting.drain(..)).collect();
+        for command in waiting {
+            refuse(command);
+        }
+        while let Some(command) = self.commands.recv().await {
+            refuse(command);
+        }
+    }
+
+    /// A job ended after the registry did. Of a message that failed to leave its caller still hears.
+    pub(super) fn on_late_job(&mut self, end: JobEnd) {
+        match end {
+            JobEnd::Sent { sent: Sent::Failed(SendError::Stopped), .. } => {}
+            JobEnd::Sent { command, sent: Sent::Failed(error), .. } => {
+                let error = self.explain(&command.order, error);
+                answer_send(*command, Err(error));
+            }
+            _ => {}
         }
     }
 
@@ -451,6 +512,12 @@ impl Registry {
         };
         // A caller that is gone drops its ticket, and the watch goes on.
         let _ = command.reply.send(report);
+    }
+}
+
+fn refuse(command: Command) {
+    if let Command::Send(command) = command {
+        answer_send(*command, Err(SendError::Stopped));
     }
 }
 

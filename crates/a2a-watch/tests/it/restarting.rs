@@ -137,6 +137,104 @@ async fn registry_ends_when_it_is_told_to_and_answers_nobody_after() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn registry_that_ends_does_not_say_of_a_message_on_its_way_that_it_was_not_sent() {
+    let mut world = World::new(Agent::new(WORKING));
+    let (watches, order) = (world.watches.clone(), world.order("hi"));
+    let mut sending = Box::pin(async move {
+        watches.send(order, Duration::from_mins(1), CancellationToken::new()).await
+    });
+    assert!(tokio::time::timeout(Duration::from_secs(5), &mut sending).await.is_err());
+    world.shut_down().await;
+    let end = sending.await;
+    assert!(matches!(end, Ok(SendEnd::Left)), "{end:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn registry_that_ends_says_of_a_message_that_did_not_leave_that_it_was_not_sent() {
+    let mut world = World::new(Agent::new(OnSend::Nothing));
+    world.agent.set_task("t1", "TASK_STATE_WORKING", "");
+    let order = |text: &str| {
+        let mut order = world.order(text);
+        order.task_id = Some("t1".into());
+        order
+    };
+    let send = |order| {
+        let watches = world.watches.clone();
+        async move { watches.send(order, Duration::from_mins(1), CancellationToken::new()).await }
+    };
+    world.agent.on_send(OnSend::Task("TASK_STATE_COMPLETED"));
+    let end = send(order("first")).await;
+    let Ok(SendEnd::Settled { settle: Some(settle), .. }) = end else { panic!("{end:?}") };
+    // The watch is written for the last time when the second message asks for it, and the store is slow to answer.
+    world.store.set_failing(true);
+    settle.confirm();
+    let mut sending = Box::pin(send(order("second")));
+    assert!(tokio::time::timeout(Duration::from_millis(100), &mut sending).await.is_err());
+    world.shut_down().await;
+    let end = sending.await;
+    assert!(matches!(end, Err(volcanic_a2a_watch::SendError::Stopped)), "{end:?}");
+    assert_eq!(world.agent.calls("SendMessage").len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn continuation_that_a_crash_came_between_is_followed_once() {
+    let mut world = World::new(Agent::new(WORKING));
+    world.hand_over().await;
+    world.reach(&[WatchState::Watching]).await;
+    world.agent.on_send(OnSend::TaskWithoutAnswer);
+    let mut more = world.order("and a hotel");
+    more.task_id = Some("t1".into());
+    let sending = world.watches.send(more, Duration::from_mins(1), CancellationToken::new());
+    assert!(tokio::time::timeout(Duration::from_secs(5), sending).await.is_err());
+    world.stop_hard().await;
+    // The watch reads the outcome before the lost answer is looked for again.
+    world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Lisbon");
+    world.agent.set_unreachable(true);
+    world.restart().await;
+    world.pass(10).await;
+    world.agent.set_unreachable(false);
+    world.pass(3600).await;
+    let delivered: Vec<_> = world.chat.delivered().into_iter().map(|one| one.text).collect();
+    assert_eq!(delivered.len(), 1, "{delivered:?}");
+    assert_eq!(world.states(), [WatchState::Done]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn state_that_is_reached_again_after_a_continuation_in_a_crash_is_told_again() {
+    let mut world = World::new(Agent::new(OnSend::Task("TASK_STATE_AUTH_REQUIRED")));
+    world.hand_over().await;
+    world.chat.wait_for(1).await;
+    world.agent.on_send(OnSend::TaskWithoutAnswer);
+    let mut more = world.order("done");
+    more.task_id = Some("t1".into());
+    let sending = world.watches.send(more, Duration::from_mins(1), CancellationToken::new());
+    assert!(tokio::time::timeout(Duration::from_secs(5), sending).await.is_err());
+    world.stop_hard().await;
+    world.agent.set_task("t1", "TASK_STATE_AUTH_REQUIRED", "Log in once more.");
+    world.restart().await;
+    let delivered = world.chat.wait_for(2).await;
+    assert!(delivered[1].text.contains("Log in once more."), "{delivered:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn continuation_that_never_arrived_leaves_its_watch_and_is_announced() {
+    let mut world = World::new(Agent::new(WORKING));
+    world.hand_over().await;
+    world.reach(&[WatchState::Watching]).await;
+    world.agent.on_send(OnSend::Nothing);
+    let mut more = world.order("and a hotel");
+    more.task_id = Some("t1".into());
+    let sending = world.watches.send(more, Duration::from_mins(1), CancellationToken::new());
+    assert!(tokio::time::timeout(Duration::from_secs(5), sending).await.is_err());
+    world.crash().await;
+    let delivered = world.chat.wait_for(1).await;
+    assert!(delivered[0].text.contains("may or may not have arrived"), "{delivered:?}");
+    world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Lisbon");
+    assert!(world.chat.wait_for(2).await[1].text.ends_with("\nLisbon"));
+    world.reach(&[WatchState::Done]).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn tasks_of_an_unknown_workspace_are_followed_again_and_its_texts_not_trusted() {
     let world = World::new(Agent::new(WORKING));
     world.agent.set_task("t1", "TASK_STATE_WORKING", "");
