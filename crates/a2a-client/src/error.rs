@@ -1,8 +1,9 @@
 //! What can go wrong between us and a remote agent.
 
-use std::{error::Error, time::Duration};
+use std::time::Duration;
 
 use volcanic_a2a_types::{A2aErrorKind, RpcError};
+use volcanic_base::with_causes;
 use volcanic_net::NetError;
 
 use crate::{AGENTS_FILE, KeyError};
@@ -15,7 +16,7 @@ use crate::{AGENTS_FILE, KeyError};
 #[non_exhaustive]
 pub enum ClientError {
     /// The request did not get through, or the connection broke.
-    #[error("Could not reach agent \"{agent}\": {}", reasons(.source))]
+    #[error("Could not reach agent \"{agent}\": {}", with_causes(.source))]
     Unreachable {
         /// The agent.
         agent: String,
@@ -194,21 +195,6 @@ impl ClientError {
             | Self::Unexpected { .. } => None,
         }
     }
-}
-
-/// An error and its causes, as one line.
-fn reasons(error: &dyn Error) -> String {
-    let mut line = error.to_string();
-    let mut cause = error.source();
-    while let Some(current) = cause {
-        let text = current.to_string();
-        // Some wrappers repeat what they wrap.
-        if !line.ends_with(&text) {
-            line = format!("{line}: {text}");
-        }
-        cause = current.source();
-    }
-    line
 }
 
 fn redirect(status: u16) -> &'static str {

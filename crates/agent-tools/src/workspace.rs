@@ -1,6 +1,5 @@
 //! The workspace as the tools see it: paths the model wrote, confined, and changes one after the other.
 
-use std::error::Error;
 use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::sync::Mutex;
 use volcanic_agent_core::ToolOutput;
-use volcanic_base::{ConfineError, ConfinedDir};
+use volcanic_base::{ConfineError, ConfinedDir, with_causes};
 
 /// As many links as the kernel follows.
 const MAX_LINKS: usize = 40;
@@ -26,20 +25,8 @@ impl Failure {
 
 impl From<ConfineError> for Failure {
     fn from(error: ConfineError) -> Self {
-        Self(explain(&error))
+        Self(with_causes(&error))
     }
-}
-
-/// An error with its causes in one line.
-pub(crate) fn explain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
 }
 
 /// Reads a call's arguments.

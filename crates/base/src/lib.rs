@@ -6,6 +6,7 @@
 
 mod atomic;
 mod backoff;
+mod causes;
 mod chance;
 mod clock;
 mod confined;
@@ -14,6 +15,7 @@ mod settings;
 
 pub use atomic::{sweep_temp_files, write_atomic};
 pub use backoff::Backoff;
+pub use causes::with_causes;
 pub use chance::Chance;
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use confined::{ConfineError, ConfinedDir, ConfinedEntry, DirLock, EntryKind};

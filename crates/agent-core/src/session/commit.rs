@@ -5,6 +5,8 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 
+use volcanic_base::with_causes;
+
 use super::{activity::SessionEvent, batch::CallResult, run::Runner};
 use crate::{
     prompt::InboundId,
@@ -97,7 +99,7 @@ impl Runner {
                 Err(error) => error,
             };
             let Some(pause) = pauses.next() else { return Err(error) };
-            tracing::warn!(error = %error, "store failed; trying again");
+            tracing::warn!(error = %with_causes(&error), "store failed; trying again");
             tokio::time::sleep(*pause).await;
         }
     }

@@ -1,8 +1,8 @@
 //! Carries out one run after the other, each step as the log decides.
 
-use std::{collections::HashSet, error::Error, fmt::Write as _, sync::Arc};
+use std::{collections::HashSet, fmt::Write as _, sync::Arc};
 
-use volcanic_base::Chance;
+use volcanic_base::{Chance, with_causes};
 
 use super::{
     Shared,
@@ -64,7 +64,7 @@ impl Runner {
     pub(super) async fn run_next(&mut self, stop: &RunStop) -> RunEnd {
         let end = self.find_and_run(stop).await.unwrap_or_else(|error| {
             self.fresh = false;
-            tracing::error!(error = %chain(&error), "store failed; run stopped");
+            tracing::error!(error = %with_causes(&error), "store failed; run stopped");
             self.shared
                 .publish(SessionEvent::RunFailed { reason: notice::STORE_FAILED.to_owned() });
             RunEnd::StoreFailed { in_run: self.log.open_run().is_some() }
@@ -308,15 +308,4 @@ fn give_ids(blocks: &mut [Block], chance: &Chance) {
             seen.insert(call.id.clone());
         }
     }
-}
-
-/// An error and its sources in one line, for the log.
-fn chain(error: &dyn Error) -> String {
-    let mut line = error.to_string();
-    let mut source = error.source();
-    while let Some(inner) = source {
-        let _ = write!(line, ": {inner}");
-        source = inner.source();
-    }
-    line
 }
