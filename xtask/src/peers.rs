@@ -1,6 +1,7 @@
 //! Tasks that need programs of other people: builds them, then hands over to the runners in `tests/`.
 
 use std::path::PathBuf;
+use std::process::Command;
 
 use anyhow::Result;
 
@@ -11,18 +12,8 @@ pub(crate) fn interop(quick: bool, only: Option<&str>) -> Result<()> {
     let python = python_peer()?;
     let rust = rust_peer()?;
     node_peer()?;
-    build_hosts()?;
-    let mut runner = command("cargo");
-    runner.args([
-        "run",
-        "--quiet",
-        "--locked",
-        "--package",
-        "volcanic-e2e",
-        "--bin",
-        "interop",
-        "--",
-    ]);
+    build(&["volcanic-cli", "volcanic-telegram"])?;
+    let mut runner = runner("interop");
     runner
         .arg("--python")
         .arg(python)
@@ -41,20 +32,10 @@ pub(crate) fn interop(quick: bool, only: Option<&str>) -> Result<()> {
     run(&mut runner)
 }
 
-/// Builds the shim and runs the crash judge.
+/// Builds the assistant and runs the crash judge.
 pub(crate) fn crash(kills: u32, seed: Option<u64>) -> Result<()> {
-    build_hosts()?;
-    let mut runner = command("cargo");
-    runner.args([
-        "run",
-        "--quiet",
-        "--locked",
-        "--package",
-        "volcanic-e2e",
-        "--bin",
-        "crash",
-        "--",
-    ]);
+    build(&["volcanic-cli"])?;
+    let mut runner = runner("crash");
     runner
         .arg("--volcanic")
         .arg(built("debug").join("volcanic"))
@@ -65,15 +46,21 @@ pub(crate) fn crash(kills: u32, seed: Option<u64>) -> Result<()> {
     run(&mut runner)
 }
 
-fn build_hosts() -> Result<()> {
-    run(command("cargo").args([
-        "build",
-        "--locked",
-        "--package",
-        "volcanic-cli",
-        "--package",
-        "volcanic-telegram",
-    ]))
+/// Builds packages of ours.
+fn build(packages: &[&str]) -> Result<()> {
+    let mut cargo = command("cargo");
+    cargo.args(["build", "--locked"]);
+    for package in packages {
+        cargo.args(["--package", package]);
+    }
+    run(&mut cargo)
+}
+
+/// One of the runners in `tests/`; its own arguments follow.
+fn runner(bin: &str) -> Command {
+    let mut cargo = command("cargo");
+    cargo.args(["run", "--quiet", "--locked", "--package", "volcanic-e2e", "--bin", bin, "--"]);
+    cargo
 }
 
 /// A venv with the locked packages; returns its interpreter.
