@@ -255,3 +255,61 @@ fn call_faults(entries: &[Entry]) -> Vec<String> {
     close(&mut open, i64::MAX);
     faults
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn conversation(bodies: &[Value]) -> Vec<Entry> {
+        let entry = |(seq, body): (i64, &Value)| Entry {
+            seq,
+            ends_run: body["ends"] == true,
+            body: body.clone(),
+        };
+        (1..).zip(bodies).map(entry).collect()
+    }
+
+    fn user(key: &str) -> Value {
+        json!({ "kind": "user", "key": key })
+    }
+
+    fn answer() -> Value {
+        json!({ "kind": "assistant", "blocks": [], "ends": true })
+    }
+
+    fn calls(ids: &[&str]) -> Value {
+        let blocks: Vec<Value> =
+            ids.iter().map(|id| json!({ "type": "tool_call", "id": id })).collect();
+        json!({ "kind": "assistant", "blocks": blocks })
+    }
+
+    fn result(id: &str) -> Value {
+        json!({ "kind": "tool", "call_id": id })
+    }
+
+    #[test]
+    fn runs_stand_one_after_the_other() {
+        let check = |bodies: &[Value], expected: &[&str]| {
+            assert_eq!(run_faults(&conversation(bodies)), expected);
+        };
+        check(&[user("a"), answer(), user("b")], &[]);
+        check(&[user("a"), answer(), answer()], &["entry 3 ends a run that had ended"]);
+        check(&[user("a"), user("b"), answer()], &["prompt b entered before a was answered"]);
+        check(&[user("a"), answer(), user("a"), answer()], &["prompt a entered twice"]);
+    }
+
+    #[test]
+    fn each_call_has_one_result() {
+        let check = |bodies: &[Value], expected: &[&str]| {
+            assert_eq!(call_faults(&conversation(bodies)), expected);
+        };
+        check(&[calls(&["1", "2"]), result("2"), result("1"), answer()], &[]);
+        check(&[calls(&["1"]), answer()], &["call 1 has 0 results before entry 2"]);
+        check(
+            &[calls(&["1"]), result("1"), result("1"), answer()],
+            &["call 1 has 2 results before entry 4"],
+        );
+    }
+}
