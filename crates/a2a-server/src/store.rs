@@ -82,6 +82,14 @@ pub enum TaskStoreError {
         #[source]
         source: Arc<serde_json::Error>,
     },
+    /// A task is larger than this store reads.
+    #[error("task `{id}` is larger than {limit} bytes")]
+    TooLarge {
+        /// The task.
+        id: TaskId,
+        /// The largest size, in bytes.
+        limit: u64,
+    },
     /// The work was cut off.
     #[error("the task store was interrupted")]
     Interrupted,

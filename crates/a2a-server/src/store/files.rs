@@ -33,7 +33,7 @@ struct Inner {
 }
 
 impl FileTasks {
-    /// Keeps tasks under `folder`, a path relative to `root`. Files over `max_bytes` are not read.
+    /// Keeps tasks under `folder`, a path relative to `root`. Files over `max_bytes` are neither written nor read.
     pub fn new(root: ConfinedDir, folder: impl Into<PathBuf>, max_bytes: u64) -> Self {
         let inner = Inner { root, folder: folder.into(), max_bytes, index: Mutex::default() };
         Self { inner: Arc::new(inner) }
@@ -68,6 +68,10 @@ impl TaskStore for FileTasks {
             id: id.clone(),
             source: Arc::new(source),
         })?;
+        let limit = self.inner.max_bytes;
+        if bytes.len() as u64 > limit {
+            return Err(TaskStoreError::TooLarge { id: id.clone(), limit });
+        }
         let summary = record.summary();
         self.blocking(move |inner| inner.write(&inner.folder.join(name), &bytes, summary)).await
     }

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use volcanic_a2a_server::{FileTasks, TaskStore as _};
 use volcanic_base::ConfinedDir;
 
-use crate::remote::{Remote, Setup, answer_to, response_of, said, state_of};
+use crate::remote::{Remote, Setup, answer_to, message, response_of, said, state_of};
 
 const FOLDER: &str = ".volcanic/a2a/tasks";
 
@@ -135,8 +135,24 @@ async fn store_that_cannot_write_fails_the_call_and_tells_no_path() {
     let workspace = TempDir::new().unwrap();
     fs::write(workspace.path().join(".volcanic"), "a file where a folder should be").unwrap();
     let remote = start(workspace.path()).await;
-    let answer = remote.answer("SendMessage", &crate::remote::message("echo x")).await;
+    let answer = remote.answer("SendMessage", &message("echo x")).await;
     assert_eq!(answer["error"]["code"], -32603, "{answer}");
     assert!(!answer.to_string().contains("volcanic/"), "{answer}");
     assert!(store(workspace.path()).summaries().await.is_err());
+}
+
+#[tokio::test]
+async fn task_too_large_to_be_read_again_is_refused_instead_of_lost() {
+    let workspace = TempDir::new().unwrap();
+    let root = ConfinedDir::open(workspace.path()).unwrap();
+    let store = Arc::new(FileTasks::new(root, FOLDER, 2000));
+    let remote = Setup { store, ..Setup::default() }.start().await;
+    let large = "x".repeat(3000);
+    assert_eq!(remote.code("SendMessage", message(&large)).await, -32603);
+    assert_eq!(remote.call("ListTasks", json!({})).await["totalSize"], 0);
+    let asked = remote.send("book a table").await;
+    assert_eq!(remote.code("SendMessage", answer_to(&asked, &large)).await, -32603);
+    assert_eq!(remote.call("GetTask", json!({"id": asked["id"]})).await, asked);
+    let booked = remote.call("SendMessage", answer_to(&asked, "Friday")).await["task"].take();
+    assert_eq!(remote.call("GetTask", json!({"id": booked["id"]})).await, booked);
 }
