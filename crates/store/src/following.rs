@@ -109,7 +109,7 @@ impl Store {
     /// Opens the database at `path` for reading only, beside the process that writes it. Blocks briefly.
     ///
     /// # Errors
-    /// [`StoreOpenError`], which names the file; nothing is created.
+    /// [`StoreOpenError`], which names the file; no database is created.
     pub fn open_read_only(path: &Path) -> Result<StoreReader, StoreOpenError> {
         check_for_reading(path)?;
         Ok(StoreReader { readers: Readers::new(path) })

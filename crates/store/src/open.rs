@@ -113,7 +113,7 @@ pub(crate) fn open_for_writing(path: &Path) -> Result<Opened, StoreOpenError> {
 }
 
 /// Checks that a reader of this version can use the database.
-pub(crate) fn check_for_reading(path: &Path) -> Result<Connection, StoreOpenError> {
+pub(crate) fn check_for_reading(path: &Path) -> Result<(), StoreOpenError> {
     if !path.exists() {
         return Err(StoreOpenError::Missing { path: path.to_owned() });
     }
@@ -122,7 +122,7 @@ pub(crate) fn check_for_reading(path: &Path) -> Result<Connection, StoreOpenErro
     if found < known_format() {
         return Err(StoreOpenError::Older { path: path.to_owned(), found, known: known_format() });
     }
-    Ok(connection)
+    Ok(())
 }
 
 /// A further writing connection to a database that was opened before.
