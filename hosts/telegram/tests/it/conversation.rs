@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use volcanic_agent_core::{EntryBody, Origin};
-use volcanic_testkit::BotFault;
+use volcanic_testkit::{BotCall, BotFault};
 
 use crate::bot::{LIMIT, OWNER, World};
 
@@ -30,16 +30,37 @@ async fn a_message_is_answered() {
 #[tokio::test]
 async fn typing_ends_with_the_run() {
     let mut world = World::new().await;
-    world.set_rules("[[rule]]\nsay = 'done'\n");
+    world.set_rules("delay_ms = 150\n[[rule]]\nsay = 'all of it is done'\n");
     let _bot = world.start();
     world.says("go");
     world.sees_text("done").await;
-    // Were it still refreshed, the next refresh would come within four seconds.
+    world.says("/status");
+    world.sees_text("Nothing is being worked on").await;
     let seen = world.api.calls_of("sendChatAction").len();
-    let more = world.api.await_call(Duration::from_secs(6), |_| {
-        world.api.calls_of("sendChatAction").len() > seen + 1
+    assert!(seen > 0, "nothing was typed");
+    // Were it still refreshed, the next refresh would come within four seconds.
+    let more = |_: &BotCall| world.api.calls_of("sendChatAction").len() > seen;
+    let more = world.api.await_call(Duration::from_secs(6), more).await;
+    assert!(more.is_err(), "typing goes on after the answer");
+}
+
+#[tokio::test]
+async fn a_message_that_comes_twice_is_one_prompt() {
+    let world = World::new().await;
+    let bot = world.start();
+    let person = json!({"id": OWNER, "is_bot": false, "first_name": "X"});
+    let message = json!({
+        "message_id": 41, "date": 1, "text": "ls", "from": person, "chat": {"id": OWNER, "type": "private"},
     });
-    assert!(more.await.is_err(), "typing goes on after the answer");
+    // So that the bot may write into the chat at all.
+    world.says("/start");
+    for _ in 0..3 {
+        world.api.push_update(json!({ "message": message }));
+    }
+    world.says("/status");
+    world.sees_text("Model: scripted").await;
+    assert!(bot.terminate().await.success());
+    assert_eq!(world.prompts().await.len(), 1);
 }
 
 #[tokio::test]
@@ -204,7 +225,8 @@ async fn files_are_sent_as_documents() {
 
 #[tokio::test]
 async fn an_outage_of_telegram_delays_and_loses_nothing() {
-    let world = World::new().await;
+    let mut world = World::new().await;
+    world.set("Ops__Log__Level", "trace");
     world.api.fail_next("getMe", &BotFault::CutBefore, 1);
     world.api.fail_next("getUpdates", &BotFault::CutBefore, 2);
     world.api.fail_next("sendMessage", &BotFault::TooManyRequests { retry_after: 1 }, 2);

@@ -81,6 +81,8 @@ async fn an_unreachable_telegram_is_logged_without_the_token() {
         .expect("a port")
         .port();
     world.set("Telegram__ApiUrl", format!("http://127.0.0.1:{port}"));
+    world.set("Ops__Log__Level", "trace");
+    world.set("Ops__Log__Format", "json");
     let bot = world.start();
     let logged = async {
         while !world.log().contains("Telegram cannot be reached") {
