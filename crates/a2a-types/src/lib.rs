@@ -1,4 +1,5 @@
-//! The wire vocabulary of A2A 1.0: objects, JSON-RPC envelopes, errors, service parameters and server-sent events.
+//! The wire vocabulary of A2A 1.0: objects, JSON-RPC envelopes, routes and queries of HTTP+JSON, errors, service
+//! parameters and server-sent events.
 //!
 //! No input or output happens here, and nothing else of this project is known. Reading is liberal and writing is
 //! strict: `null`, `""` and `[]` read as absent, `snake_case` names and numbered enums are understood, unknown values
@@ -8,13 +9,16 @@
 mod card;
 mod error;
 mod event;
+mod http_error;
 mod ids;
 mod jsonrpc;
 mod message;
 mod part;
 mod push;
+mod query;
 mod reducer;
 mod request;
+mod route;
 mod security;
 mod service;
 mod sse;
@@ -34,6 +38,7 @@ pub use error::{A2aErrorKind, ERROR_DOMAIN, ErrorInfo, FieldViolation};
 pub use event::{
     SendMessageResponse, StreamResponse, TaskArtifactUpdateEvent, TaskStatusUpdateEvent,
 };
+pub use http_error::HttpError;
 pub use ids::{ArtifactId, ContextId, MessageId, PushConfigId, TaskId};
 pub use jsonrpc::{
     METHOD_CANCEL_TASK, METHOD_CREATE_PUSH_CONFIG, METHOD_DELETE_PUSH_CONFIG,
@@ -54,6 +59,7 @@ pub use request::{
     CancelTaskRequest, GetExtendedAgentCardRequest, GetTaskRequest, ListTasksRequest,
     ListTasksResponse, SendMessageConfiguration, SendMessageRequest, SubscribeToTaskRequest,
 };
+pub use route::{HttpVerb, Route, RouteError};
 pub use security::{
     ApiKeySecurityScheme, AuthorizationCodeFlow, ClientCredentialsFlow, DeviceCodeFlow,
     HttpAuthSecurityScheme, ImplicitFlow, MutualTlsSecurityScheme, OAuth2SecurityScheme,
@@ -61,8 +67,9 @@ pub use security::{
     SecurityScheme,
 };
 pub use service::{
-    AGENT_CARD_PATH, MEDIA_TYPE_A2A_JSON, MEDIA_TYPE_EVENT_STREAM, MEDIA_TYPE_JSON,
-    NOTIFICATION_TOKEN_HEADER, ProtocolVersion, ProtocolVersionError, VERSION_HEADER,
+    AGENT_CARD_PATH, EXTENSIONS_HEADER, MEDIA_TYPE_A2A_JSON, MEDIA_TYPE_EVENT_STREAM,
+    MEDIA_TYPE_JSON, NOTIFICATION_TOKEN_HEADER, ProtocolVersion, ProtocolVersionError,
+    VERSION_HEADER, is_json_media_type, media_type_essence,
 };
 pub use sse::{SseDecoder, SseError, SseEvent, SseLimits, encode_sse_comment, encode_sse_event};
 pub use state::{Role, TaskState};

@@ -4,6 +4,8 @@ use std::{fmt, str::FromStr};
 
 /// Says which version of the protocol a request speaks.
 pub const VERSION_HEADER: &str = "A2A-Version";
+/// Lists the URIs of extensions: those asked for in a request, those in use in a response.
+pub const EXTENSIONS_HEADER: &str = "A2A-Extensions";
 /// Carries the token of a push configuration to the webhook. Not in the specification, sent by all SDKs.
 pub const NOTIFICATION_TOKEN_HEADER: &str = "X-A2A-Notification-Token";
 /// Where an agent's card is found, from the root of its origin.
@@ -14,6 +16,19 @@ pub const MEDIA_TYPE_A2A_JSON: &str = "application/a2a+json";
 pub const MEDIA_TYPE_JSON: &str = "application/json";
 /// The media type of streams.
 pub const MEDIA_TYPE_EVENT_STREAM: &str = "text/event-stream";
+
+/// A media type without its parameters.
+pub fn media_type_essence(content_type: &str) -> &str {
+    content_type.split(';').next().unwrap_or_default().trim()
+}
+
+/// Whether a body of this type is read as JSON: peers send either type of the two in both directions.
+pub fn is_json_media_type(content_type: &str) -> bool {
+    let essence = media_type_essence(content_type);
+    [MEDIA_TYPE_A2A_JSON, MEDIA_TYPE_JSON]
+        .into_iter()
+        .any(|known| essence.eq_ignore_ascii_case(known))
+}
 
 /// A version of the protocol. Only major and minor count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -66,6 +81,18 @@ impl fmt::Display for ProtocolVersion {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn both_types_of_json_are_taken_with_parameters() {
+        for text in
+            ["application/json", "application/a2a+json; charset=utf-8", " Application/JSON ;q=1"]
+        {
+            assert!(is_json_media_type(text), "{text}");
+        }
+        for text in ["", "text/plain", "application/jsonp", "text/event-stream"] {
+            assert!(!is_json_media_type(text), "{text}");
+        }
+    }
 
     #[test]
     fn only_major_and_minor_count() {
