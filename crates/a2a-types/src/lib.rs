@@ -1,5 +1,5 @@
 //! The wire vocabulary of A2A 1.0: objects, JSON-RPC envelopes, routes and queries of HTTP+JSON, errors, service
-//! parameters and server-sent events.
+//! parameters and server-sent events; and, in [`v03`], the JSON-RPC dialect of 0.3 as conversions.
 //!
 //! No input or output happens here, and nothing else of this project is known. Reading is liberal and writing is
 //! strict: `null`, `""` and `[]` read as absent, `snake_case` names and numbered enums are understood, unknown values
@@ -25,6 +25,7 @@ mod sse;
 mod state;
 mod task;
 mod time;
+pub mod v03;
 mod wire;
 
 /// A JSON object with members of any kind.
