@@ -23,8 +23,6 @@ mod event;
 mod push;
 mod security;
 
-/// Where older agents of 0.3 have their card, from the root of their origin.
-pub const OLD_CARD_PATH: &str = "/.well-known/agent.json";
 /// The header of 0.3 that lists extensions.
 pub const EXTENSIONS_HEADER: &str = "X-A2A-Extensions";
 
