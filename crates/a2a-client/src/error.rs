@@ -96,6 +96,14 @@ pub enum ClientError {
         /// What is wrong with it.
         reason: String,
     },
+    /// The protocol that the agent speaks cannot say this; nothing was sent.
+    #[error("Agent \"{agent}\" speaks A2A 0.3, which has no {operation}.")]
+    Unsupported {
+        /// The agent.
+        agent: String,
+        /// What it was to be asked, by its name in the specification.
+        operation: &'static str,
+    },
     /// The answer is larger than is read.
     #[error("The answer of agent \"{agent}\" is larger than {limit} bytes.")]
     TooLarge {
@@ -128,6 +136,7 @@ impl ClientError {
             Self::KeyRejected { .. }
             | Self::Key { .. }
             | Self::Untrusted { .. }
+            | Self::Unsupported { .. }
             | Self::TooLarge { .. } => false,
         }
     }
@@ -144,6 +153,7 @@ impl ClientError {
             | Self::Refused { .. }
             | Self::Card { .. }
             | Self::Key { .. }
+            | Self::Unsupported { .. }
             | Self::Untrusted { .. } => false,
         }
     }
@@ -154,6 +164,7 @@ impl ClientError {
         match self {
             Self::Refused { error, .. } => error.kind(),
             Self::KeyRejected { status, .. } => A2aErrorKind::from_http_status(*status),
+            Self::Unsupported { .. } => Some(A2aErrorKind::UnsupportedOperation),
             Self::Unreachable { .. }
             | Self::TimedOut { .. }
             | Self::Http { .. }
@@ -175,6 +186,7 @@ impl ClientError {
             | Self::Card { .. }
             | Self::Key { .. }
             | Self::Untrusted { .. }
+            | Self::Unsupported { .. }
             | Self::Unexpected { .. }
             | Self::TooLarge { .. } => None,
         }
@@ -192,6 +204,7 @@ impl ClientError {
             | Self::Card { .. }
             | Self::Key { .. }
             | Self::Untrusted { .. }
+            | Self::Unsupported { .. }
             | Self::Unexpected { .. } => None,
         }
     }
@@ -243,6 +256,11 @@ mod tests {
             (refused(A2aErrorKind::Internal), true, false),
             (refused(A2aErrorKind::UnsupportedOperation), false, false),
             (ClientError::TimedOut { agent: "a".to_owned() }, true, true),
+            (
+                ClientError::Unsupported { agent: "a".to_owned(), operation: "ListTasks" },
+                false,
+                false,
+            ),
             (ClientError::TooLarge { agent: "a".to_owned(), limit: 1 }, false, true),
         ] {
             let found = (error.is_transient(), error.may_have_arrived());

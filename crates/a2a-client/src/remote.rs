@@ -2,28 +2,38 @@
 
 use std::{fmt, sync::Arc};
 
-use futures::{Stream, StreamExt as _, stream::BoxStream};
+use futures::{
+    StreamExt as _,
+    stream::{empty, iter},
+};
 use volcanic_a2a_types::{
-    AgentCard, CancelTaskRequest, DeleteTaskPushNotificationConfigRequest,
-    GetExtendedAgentCardRequest, GetTaskRequest, ListTasksRequest, ListTasksResponse,
-    METHOD_CANCEL_TASK, METHOD_CREATE_PUSH_CONFIG, METHOD_DELETE_PUSH_CONFIG,
-    METHOD_GET_EXTENDED_CARD, METHOD_GET_TASK, METHOD_LIST_TASKS, METHOD_SEND_MESSAGE,
-    METHOD_SUBSCRIBE_TO_TASK, Message, PushConfigId, SendMessageRequest, SendMessageResponse,
-    StreamResponse, SubscribeToTaskRequest, Task, TaskId, TaskPushNotificationConfig,
+    AgentCard, CancelTaskRequest, GetExtendedAgentCardRequest, GetTaskRequest, ListTasksRequest,
+    ListTasksResponse, SendMessageRequest, SendMessageResponse, SubscribeToTaskRequest, Task,
+    TaskId,
 };
 use volcanic_net::Transport;
 
-use crate::{AgentEntry, ClientConfig, ClientError, KeyResolver};
+use crate::{AgentBinding, AgentEntry, AgentProtocol, ClientConfig, ClientError, KeyResolver};
 
 pub(crate) mod auth;
+mod binding;
 mod card;
+mod endpoint;
+mod events;
+mod http_json;
 mod jsonrpc;
 mod line;
+mod operation;
 mod scrub;
 mod stream;
+mod webhooks;
 
-use jsonrpc::JsonRpc;
+use binding::Binding;
+use events::Expected;
 use line::Line;
+use operation::StreamMessage;
+
+pub use events::EventStream;
 
 /// A connection to one remote agent, with its card read. Clones share it.
 #[derive(Clone)]
@@ -35,7 +45,7 @@ struct Inner {
     name: String,
     origin: String,
     card: AgentCard,
-    rpc: JsonRpc,
+    binding: Binding,
 }
 
 impl RemoteAgent {
@@ -68,15 +78,9 @@ impl RemoteAgent {
 
     fn over(entry: &AgentEntry, line: &Arc<Line>, card: AgentCard) -> Result<Self, ClientError> {
         let target = card::choose(entry, &card, line)?;
-        let rpc = JsonRpc::new(Arc::clone(line), &card, target)?;
-        let inner = Inner { name: entry.name.to_string(), origin: entry.origin(), card, rpc };
+        let binding = Binding::new(Arc::clone(line), &card, target)?;
+        let inner = Inner { name: entry.name.to_string(), origin: entry.origin(), card, binding };
         Ok(Self { inner: Arc::new(inner) })
-    }
-
-    async fn extended_card(&self) -> Result<AgentCard, ClientError> {
-        let mut request = GetExtendedAgentCardRequest::default();
-        request.tenant = self.tenant();
-        self.inner.rpc.call_for_card(METHOD_GET_EXTENDED_CARD, &request).await
     }
 
     /// The agent's name in the file.
@@ -105,8 +109,29 @@ impl RemoteAgent {
         self.inner.card.capabilities.can_push()
     }
 
+    /// The binding it is spoken to over.
+    pub fn binding(&self) -> AgentBinding {
+        self.inner.binding.binding()
+    }
+
+    /// The version of the protocol it is spoken to in.
+    pub fn protocol(&self) -> AgentProtocol {
+        self.inner.binding.protocol()
+    }
+
     fn tenant(&self) -> Option<String> {
-        self.inner.rpc.tenant()
+        self.inner.binding.tenant()
+    }
+
+    /// Reads the card for authenticated callers. The one in use stays as it is.
+    ///
+    /// # Errors
+    ///
+    /// [`ClientError`], also if the agent has no such card.
+    pub async fn extended_card(&self) -> Result<AgentCard, ClientError> {
+        let mut request = GetExtendedAgentCardRequest::default();
+        request.tenant = self.tenant();
+        self.inner.binding.call_for_card(&request).await
     }
 
     /// Sends a message. The task or message that comes back belongs to the task and context of the message, if it names
@@ -124,11 +149,32 @@ impl RemoteAgent {
         mut request: SendMessageRequest,
     ) -> Result<SendMessageResponse, ClientError> {
         request.tenant = self.tenant();
-        let answer = self.inner.rpc.call(METHOD_SEND_MESSAGE, &request).await?;
+        let answer = self.inner.binding.call(&request).await?;
         if let SendMessageResponse::Task(task) = &answer {
-            self.check_continues(task, &request.message)?;
+            self.expects(Expected::of_message(&request.message).task(task))?;
         }
         Ok(answer)
+    }
+
+    /// Sends a message and follows what comes of it: the task and its changes, or one message. The stream ends when the
+    /// agent closes it, which says nothing about the task.
+    ///
+    /// # Errors
+    ///
+    /// [`ClientError`]; [`ClientError::may_have_arrived`] tells whether the agent may have acted on it. An item that is
+    /// an error is the last one.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future leaves open whether the message arrived. Dropping the stream stops nothing at the agent.
+    pub async fn send_streaming_message(
+        &self,
+        mut request: SendMessageRequest,
+    ) -> Result<EventStream, ClientError> {
+        request.tenant = self.tenant();
+        let expected = Expected::of_message(&request.message);
+        let events = self.inner.binding.open_stream(&StreamMessage(request)).await?;
+        Ok(EventStream::new(&self.inner.name, expected, events))
     }
 
     /// Reads a task; `history_length` is how many messages of its history to return at most.
@@ -145,7 +191,7 @@ impl RemoteAgent {
         request.tenant = self.tenant();
         request.history_length =
             history_length.map(|length| i32::try_from(length).unwrap_or(i32::MAX));
-        self.checked(self.inner.rpc.call(METHOD_GET_TASK, &request).await?, task_id)
+        self.checked(self.inner.binding.call(&request).await?, task_id)
     }
 
     /// Asks a task to stop and returns where it stands then.
@@ -156,91 +202,61 @@ impl RemoteAgent {
     pub async fn cancel_task(&self, task_id: &TaskId) -> Result<Task, ClientError> {
         let mut request = CancelTaskRequest::new(task_id.clone());
         request.tenant = self.tenant();
-        self.checked(self.inner.rpc.call(METHOD_CANCEL_TASK, &request).await?, task_id)
+        self.checked(self.inner.binding.call(&request).await?, task_id)
     }
 
     /// Lists tasks.
     ///
     /// # Errors
     ///
-    /// [`ClientError`].
+    /// [`ClientError`], also if tasks of another context come back. A2A 0.3 has no lists.
     pub async fn list_tasks(
         &self,
         mut request: ListTasksRequest,
     ) -> Result<ListTasksResponse, ClientError> {
         request.tenant = self.tenant();
-        self.inner.rpc.call(METHOD_LIST_TASKS, &request).await
+        let page = self.inner.binding.call(&request).await?;
+        if let Some(asked) = &request.context_id {
+            let is_other =
+                |task: &Task| task.context_id.as_ref().is_some_and(|found| found != asked);
+            if page.tasks.iter().any(is_other) {
+                return Err(self.unexpected("it is about another context"));
+            }
+        }
+        Ok(page)
     }
 
     /// Follows a task. The first event is usually the task as it stands; the stream ends when the agent closes it, which
     /// says nothing about the task.
     ///
+    /// Agents of 0.3 do not say where the task stands, so it is read first; if it has ended, that is all there is.
+    ///
     /// # Errors
     ///
     /// [`ClientError`]. An item that is an error is the last one.
     pub async fn subscribe(&self, task_id: &TaskId) -> Result<EventStream, ClientError> {
-        let mut request = SubscribeToTaskRequest::new(task_id.clone());
-        request.tenant = self.tenant();
-        let events = self.inner.rpc.open_stream(METHOD_SUBSCRIBE_TO_TASK, &request).await?;
-        let (agent, task_id) = (self.clone(), task_id.clone());
-        let checked = events.map(move |event| {
-            let event = event?;
-            match event.task_id() {
-                // The context of an event is not checked: known servers make up another one.
-                Some(found) if *found != task_id => {
-                    Err(agent.unexpected("it is about another task"))
-                }
-                Some(_) | None => Ok(event),
-            }
-        });
-        Ok(EventStream { events: until_error(checked).boxed() })
-    }
-
-    /// Registers a webhook for a task and returns what the agent made of it.
-    ///
-    /// # Errors
-    ///
-    /// [`ClientError`].
-    pub async fn create_push_config(
-        &self,
-        mut config: TaskPushNotificationConfig,
-    ) -> Result<TaskPushNotificationConfig, ClientError> {
-        config.tenant = self.tenant();
-        self.inner.rpc.call(METHOD_CREATE_PUSH_CONFIG, &config).await
-    }
-
-    /// Removes a webhook of a task.
-    ///
-    /// # Errors
-    ///
-    /// [`ClientError`].
-    pub async fn delete_push_config(
-        &self,
-        task_id: &TaskId,
-        id: &PushConfigId,
-    ) -> Result<(), ClientError> {
-        let mut request = DeleteTaskPushNotificationConfigRequest::new(task_id.clone(), id.clone());
-        request.tenant = self.tenant();
-        // Some agents answer with null, some with an empty object.
-        let _: serde::de::IgnoredAny =
-            self.inner.rpc.call(METHOD_DELETE_PUSH_CONFIG, &request).await?;
-        Ok(())
+        let snapshot = match self.protocol() {
+            AgentProtocol::V1 => None,
+            AgentProtocol::V03 => Some(self.get_task(task_id, None).await?),
+        };
+        let events = if snapshot.as_ref().is_some_and(|task| task.state().is_terminal()) {
+            empty().boxed()
+        } else {
+            let mut request = SubscribeToTaskRequest::new(task_id.clone());
+            request.tenant = self.tenant();
+            self.inner.binding.open_stream(&request).await?
+        };
+        let events = iter(snapshot.map(|task| Ok(task.into()))).chain(events);
+        Ok(EventStream::new(&self.inner.name, Expected::of_task(task_id), events))
     }
 
     fn checked(&self, task: Task, asked: &TaskId) -> Result<Task, ClientError> {
-        if task.id == *asked { Ok(task) } else { Err(self.unexpected("it is about another task")) }
+        self.expects(Expected::of_task(asked).task(&task))?;
+        Ok(task)
     }
 
-    fn check_continues(&self, task: &Task, message: &Message) -> Result<(), ClientError> {
-        if message.task_id.as_ref().is_some_and(|asked| *asked != task.id) {
-            return Err(self.unexpected("it is about another task"));
-        }
-        match (&message.context_id, &task.context_id) {
-            (Some(asked), Some(found)) if asked != found => {
-                Err(self.unexpected("it is about another context"))
-            }
-            (Some(_), Some(_)) | (None, _) | (_, None) => Ok(()),
-        }
+    fn expects(&self, checked: Result<(), &'static str>) -> Result<(), ClientError> {
+        checked.map_err(|reason| self.unexpected(reason))
     }
 
     fn unexpected(&self, reason: &str) -> ClientError {
@@ -255,41 +271,4 @@ impl fmt::Debug for RemoteAgent {
             .field("origin", &self.inner.origin)
             .finish_non_exhaustive()
     }
-}
-
-/// What an agent reports about a task while it is followed. After an error there is nothing more.
-pub struct EventStream {
-    events: BoxStream<'static, Result<StreamResponse, ClientError>>,
-}
-
-impl Stream for EventStream {
-    type Item = Result<StreamResponse, ClientError>;
-
-    fn poll_next(
-        mut self: std::pin::Pin<&mut Self>,
-        cx: &mut std::task::Context<'_>,
-    ) -> std::task::Poll<Option<Self::Item>> {
-        self.events.poll_next_unpin(cx)
-    }
-}
-
-impl fmt::Debug for EventStream {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("EventStream").finish_non_exhaustive()
-    }
-}
-
-/// Passes items on up to and with the first error.
-fn until_error<T, E>(
-    stream: impl Stream<Item = Result<T, E>> + Send,
-) -> impl Stream<Item = Result<T, E>> + Send
-where
-    T: Send,
-    E: Send,
-{
-    stream.scan(false, |failed, item| {
-        let next = (!*failed).then_some(item);
-        *failed = next.as_ref().is_some_and(Result::is_err);
-        std::future::ready(next)
-    })
 }

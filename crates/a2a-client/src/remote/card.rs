@@ -24,6 +24,8 @@ const MAX_WORD: usize = 200;
 pub(super) struct CallTarget {
     pub(super) url: Url,
     pub(super) tenant: Option<String>,
+    pub(super) binding: AgentBinding,
+    pub(super) protocol: AgentProtocol,
     pub(super) policy: GuardPolicy,
     /// Whether the key and the entry's headers may go there.
     pub(super) is_trusted: bool,
@@ -71,17 +73,26 @@ pub(super) async fn fetch(line: &Line, base: &Url) -> Result<AgentCard, ClientEr
     })
 }
 
-/// Takes the first interface that we speak, or the one the entry insists on, and checks that we may go there.
+/// Takes the first interface that we speak and the entry wants, of 1.0 if there is one, and checks that we may go there.
 pub(super) fn choose(
     entry: &AgentEntry,
     card: &AgentCard,
     line: &Line,
 ) -> Result<CallTarget, ClientError> {
-    let interface = card
-        .supported_interfaces
-        .iter()
-        .find(|interface| is_spoken(interface) && is_wanted(interface, entry))
-        .ok_or_else(|| line.card_error(offered(card)))?;
+    let fitting = || {
+        let spoken = card.supported_interfaces.iter().filter_map(|interface| {
+            let (binding, protocol) = spoken(interface)?;
+            Some((interface, binding, protocol))
+        });
+        spoken.filter(|(_, binding, protocol)| {
+            entry.binding.is_none_or(|wanted| wanted == *binding)
+                && entry.protocol.is_none_or(|wanted| wanted == *protocol)
+        })
+    };
+    let (interface, binding, protocol) = fitting()
+        .find(|(_, _, protocol)| *protocol == AgentProtocol::V1)
+        .or_else(|| fitting().next())
+        .ok_or_else(|| line.card_error(offered(card, entry)))?;
     let url = card_url(&entry.url)
         .join(&interface.url)
         .ok()
@@ -98,34 +109,24 @@ pub(super) fn choose(
         return Err(ClientError::Untrusted { agent: line.agent.clone(), origin });
     }
     let tenant = interface.tenant.clone();
-    Ok(CallTarget { url, tenant, policy, is_trusted })
+    Ok(CallTarget { url, tenant, binding, protocol, policy, is_trusted })
 }
 
-fn is_spoken(interface: &AgentInterface) -> bool {
-    interface.protocol_binding.eq_ignore_ascii_case(BINDING_JSONRPC)
-        && interface.protocol_version.parse() == Ok(ProtocolVersion::V1_0)
-}
-
-fn is_wanted(interface: &AgentInterface, entry: &AgentEntry) -> bool {
-    let version = entry.protocol.is_none_or(|wanted| {
-        let wanted = match wanted {
-            AgentProtocol::V1 => ProtocolVersion::V1_0,
-            AgentProtocol::V03 => ProtocolVersion::V0_3,
-        };
-        interface.protocol_version.parse() == Ok(wanted)
-    });
-    let binding = entry.binding.is_none_or(|wanted| {
-        let wanted = match wanted {
-            AgentBinding::JsonRpc => BINDING_JSONRPC,
-            AgentBinding::HttpJson => BINDING_HTTP_JSON,
-        };
-        interface.protocol_binding.eq_ignore_ascii_case(wanted)
-    });
-    version && binding
+/// How we would speak at an interface, if we can.
+fn spoken(interface: &AgentInterface) -> Option<(AgentBinding, AgentProtocol)> {
+    let is = |binding: &str| interface.protocol_binding.eq_ignore_ascii_case(binding);
+    let version: ProtocolVersion = interface.protocol_version.parse().ok()?;
+    if version == ProtocolVersion::V1_0 && is(BINDING_JSONRPC) {
+        Some((AgentBinding::JsonRpc, AgentProtocol::V1))
+    } else if version == ProtocolVersion::V1_0 && is(BINDING_HTTP_JSON) {
+        Some((AgentBinding::HttpJson, AgentProtocol::V1))
+    } else {
+        None
+    }
 }
 
 /// Says what the card offers in place of what we speak.
-fn offered(card: &AgentCard) -> String {
+fn offered(card: &AgentCard, entry: &AgentEntry) -> String {
     let offers: Vec<String> = card
         .supported_interfaces
         .iter()
@@ -136,10 +137,24 @@ fn offered(card: &AgentCard) -> String {
         })
         .collect();
     if offers.is_empty() {
-        "it names no interface of A2A 1.0".to_owned()
-    } else {
-        format!("it offers {}, and none of that is JSONRPC 1.0 as wanted", offers.join(", "))
+        return "it names no interface".to_owned();
     }
+    let wanted = match (entry.binding, entry.protocol) {
+        (None, None) => "JSONRPC or HTTP+JSON 1.0, or JSONRPC 0.3",
+        (None, Some(AgentProtocol::V1)) => "JSONRPC or HTTP+JSON 1.0, as its entry wants",
+        (None | Some(AgentBinding::JsonRpc), Some(AgentProtocol::V03)) => {
+            "JSONRPC 0.3, as its entry wants"
+        }
+        (Some(AgentBinding::JsonRpc), Some(AgentProtocol::V1)) => "JSONRPC 1.0, as its entry wants",
+        (Some(AgentBinding::JsonRpc), None) => "JSONRPC 1.0 or 0.3, as its entry wants",
+        (Some(AgentBinding::HttpJson), None | Some(AgentProtocol::V1)) => {
+            "HTTP+JSON 1.0, as its entry wants"
+        }
+        (Some(AgentBinding::HttpJson), Some(AgentProtocol::V03)) => {
+            "what its entry wants: HTTP+JSON 0.3 is not spoken here"
+        }
+    };
+    format!("it offers {}, and none of that is {wanted}", offers.join(", "))
 }
 
 #[cfg(test)]

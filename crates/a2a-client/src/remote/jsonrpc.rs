@@ -1,38 +1,35 @@
-//! The JSON-RPC binding of A2A 1.0.
+//! The JSON-RPC binding, of A2A 1.0 and in the dialect of 0.3.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Duration,
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
 };
 
 use bytes::Bytes;
 use futures::stream::BoxStream;
-use http::{HeaderMap, HeaderValue, Request, StatusCode, Uri, header};
-use serde::{Serialize, de::DeserializeOwned};
+use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri, header};
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
 use tokio::time::Instant;
 use volcanic_a2a_types::{
-    AgentCard, MEDIA_TYPE_EVENT_STREAM, MEDIA_TYPE_JSON, RpcDecodeError, RpcError, RpcId,
-    RpcOutcome, RpcRequest, RpcResponse, StreamResponse, VERSION_HEADER,
+    MEDIA_TYPE_EVENT_STREAM, MEDIA_TYPE_JSON, RpcDecodeError, RpcError, RpcId, RpcOutcome,
+    RpcRequest, RpcResponse, StreamResponse, v03,
 };
-use volcanic_net::{CallKind, GuardPolicy, retry_after_by_date};
+use volcanic_net::{CallKind, retry_after_by_date};
 
-use super::{auth, card::CallTarget, line::Line, stream};
-use crate::{ClientError, KeyError, frame::sanitize_remote_line};
-
-/// How much of a remote's error message is kept, in characters.
-const MAX_MESSAGE: usize = 500;
+use super::{
+    endpoint::{AnswerLimits, Endpoint, MAX_MESSAGE, is_event_stream},
+    line::Line,
+    operation::Operation,
+    stream::{self, Event},
+};
+use crate::{AgentProtocol, ClientError, frame::sanitize_remote_line};
 
 /// Calls of one agent over JSON-RPC.
 pub(super) struct JsonRpc {
-    line: Arc<Line>,
+    pub(super) endpoint: Endpoint,
     uri: Uri,
-    tenant: Option<String>,
-    policy: GuardPolicy,
-    /// What every request carries, the key among it.
-    headers: HeaderMap,
+    dialect: AgentProtocol,
     last_id: AtomicU64,
 }
 
@@ -43,130 +40,102 @@ struct Exchange {
 }
 
 impl JsonRpc {
-    pub(super) fn new(
-        line: Arc<Line>,
-        card: &AgentCard,
-        target: CallTarget,
-    ) -> Result<Self, ClientError> {
-        let CallTarget { url, tenant, policy, is_trusted } = target;
-        let uri = url
-            .as_str()
-            .parse()
-            .map_err(|_| line.card_error("its interface has an address that cannot be used"))?;
-        let mut headers = HeaderMap::new();
-        if is_trusted {
-            line.add_headers(&mut headers);
-            if let Some(key) = line.key() {
-                let (name, value) = auth::key_header(card, key).map_err(|reason| {
-                    ClientError::Key { agent: line.agent.clone(), source: KeyError::new(reason) }
-                })?;
-                headers.insert(name, value);
-            }
-        }
-        headers.insert(VERSION_HEADER, HeaderValue::from_static("1.0"));
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE_JSON));
-        Ok(Self { line, uri, tenant, policy, headers, last_id: AtomicU64::new(0) })
+    pub(super) fn new(endpoint: Endpoint, dialect: AgentProtocol) -> Result<Self, ClientError> {
+        let uri = endpoint.url.as_str().parse().map_err(|_| {
+            endpoint.line.card_error("its interface has an address that cannot be used")
+        })?;
+        Ok(Self { endpoint, uri, dialect, last_id: AtomicU64::new(0) })
     }
 
-    pub(super) fn tenant(&self) -> Option<String> {
-        self.tenant.clone()
+    pub(super) fn dialect(&self) -> AgentProtocol {
+        self.dialect
     }
 
     /// Calls a method and reads its result.
-    pub(super) async fn call<P: Serialize + Sync, R: DeserializeOwned>(
+    pub(super) async fn call<O: Operation>(
         &self,
-        method: &'static str,
-        params: &P,
-    ) -> Result<R, ClientError> {
-        let config = &self.line.config;
-        self.call_within(method, params, config.call_timeout, config.answer_limit).await
-    }
-
-    /// The same under the limits of a card.
-    pub(super) async fn call_for_card<P: Serialize + Sync, R: DeserializeOwned>(
-        &self,
-        method: &'static str,
-        params: &P,
-    ) -> Result<R, ClientError> {
-        let config = &self.line.config;
-        self.call_within(method, params, config.card_timeout, config.card_limit).await
-    }
-
-    async fn call_within<P: Serialize + Sync, R: DeserializeOwned>(
-        &self,
-        method: &'static str,
-        params: &P,
-        timeout: Duration,
-        limit: usize,
-    ) -> Result<R, ClientError> {
-        let exchange = self.exchange(method, params, MEDIA_TYPE_JSON)?;
-        let deadline = Instant::now() + timeout;
-        let response = self.line.open(exchange.request, CallKind::Call, deadline).await?;
+        operation: &O,
+        limits: AnswerLimits,
+    ) -> Result<O::Answer, ClientError> {
+        let line = &self.endpoint.line;
+        let exchange = self.exchange(operation, MEDIA_TYPE_JSON)?;
+        let deadline = Instant::now() + limits.timeout;
+        let response = line.open(exchange.request, CallKind::Call, deadline).await?;
         let (head, body) = response.into_parts();
         if matches!(head.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
-            return Err(self.line.status_error(head.status, &head.headers));
+            return Err(line.status_error(head.status, &head.headers));
         }
-        let body = self.line.read(body, limit, deadline).await?;
-        self.decode(method, &exchange.id, head.status, &head.headers, &body)
+        let body = line.read(body, limits.size, deadline).await?;
+        let answer = self.decode(O::METHOD, &exchange.id, head.status, &head.headers, &body)?;
+        read_result(line, self.dialect, O::METHOD, answer)
     }
 
     /// Calls a method that answers with a stream.
-    pub(super) async fn open_stream<P: Serialize + Sync>(
+    pub(super) async fn open_stream<O: Operation<Answer = StreamResponse>>(
         &self,
-        method: &'static str,
-        params: &P,
+        operation: &O,
     ) -> Result<BoxStream<'static, Result<StreamResponse, ClientError>>, ClientError> {
-        let exchange = self.exchange(method, params, MEDIA_TYPE_EVENT_STREAM)?;
-        let line = &self.line;
-        let deadline = Instant::now() + line.config.call_timeout;
+        let exchange = self.exchange(operation, MEDIA_TYPE_EVENT_STREAM)?;
+        let line = &self.endpoint.line;
+        let limits = self.endpoint.call_limits();
+        let deadline = Instant::now() + limits.timeout;
         let response = line.open(exchange.request, CallKind::Stream, deadline).await?;
         let (head, body) = response.into_parts();
         if head.status.is_success() && is_event_stream(&head.headers) {
-            return Ok(stream::events(Arc::clone(line), method, exchange.id, body));
+            let (id, dialect) = (exchange.id, self.dialect);
+            return Ok(stream::events(Arc::clone(line), body, move |line, _, data| {
+                read_event(line, dialect, O::METHOD, &id, data)
+            }));
         }
         if matches!(head.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
             return Err(line.status_error(head.status, &head.headers));
         }
-        let body = line.read(body, line.config.answer_limit, deadline).await?;
-        let _: serde::de::IgnoredAny =
-            self.decode(method, &exchange.id, head.status, &head.headers, &body)?;
+        let body = line.read(body, limits.size, deadline).await?;
+        self.decode(O::METHOD, &exchange.id, head.status, &head.headers, &body)?;
         Err(line.unexpected("it is not a stream of events"))
     }
 
-    fn exchange<P: Serialize>(
+    fn exchange<O: Operation>(
         &self,
-        method: &'static str,
-        params: &P,
+        operation: &O,
         accept: &'static str,
     ) -> Result<Exchange, ClientError> {
+        let line = &self.endpoint.line;
         let id = RpcId::from(self.last_id.fetch_add(1, Ordering::Relaxed) + 1);
-        let body = RpcRequest::encode(&id, method, params)
-            .map_err(|_| self.line.unexpected("the request cannot be written as JSON"))?;
-        let mut request = Request::new(body);
-        *request.method_mut() = http::Method::POST;
-        *request.uri_mut() = self.uri.clone();
-        *request.headers_mut() = self.headers.clone();
-        request.headers_mut().insert(header::ACCEPT, HeaderValue::from_static(accept));
-        request.extensions_mut().insert(self.policy);
+        let body = match self.dialect {
+            AgentProtocol::V1 => RpcRequest::encode(&id, O::METHOD, operation),
+            AgentProtocol::V03 => {
+                let method = v03::method_name(O::METHOD).ok_or_else(|| {
+                    ClientError::Unsupported { agent: line.agent.clone(), operation: O::METHOD }
+                })?;
+                v03::write_params(O::METHOD, operation)
+                    .and_then(|params| RpcRequest::encode(&id, method, &params))
+            }
+        };
+        let body = body.map_err(|_| line.unwritable())?;
+        let mut request = self.endpoint.request(Method::POST, self.uri.clone(), accept, body);
+        request
+            .headers_mut()
+            .insert(header::CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE_JSON));
         Ok(Exchange { id, request })
     }
 
-    /// Reads the answer to a call. Errors of JSON-RPC are understood under any status.
-    fn decode<R: DeserializeOwned>(
+    /// Finds the result in the answer to a call. Errors of JSON-RPC are understood under any status.
+    fn decode<'b>(
         &self,
         method: &str,
         id: &RpcId,
         status: StatusCode,
         headers: &HeaderMap,
-        body: &[u8],
-    ) -> Result<R, ClientError> {
-        let line = &self.line;
+        body: &'b [u8],
+    ) -> Result<&'b RawValue, ClientError> {
+        let line = &self.endpoint.line;
         let response = match RpcResponse::decode(body) {
             Ok(response) => response,
             Err(_) if !status.is_success() => return Err(line.status_error(status, headers)),
             Err(error) => return Err(unreadable(line, &error)),
         };
-        match read_response(line, method, id, response) {
+        match read_outcome(line, self.dialect, method, id, response) {
             Err(ClientError::Refused { agent, error, retry_after: _ }) => {
                 Err(ClientError::Refused {
                     agent,
@@ -180,43 +149,74 @@ impl JsonRpc {
     }
 }
 
-/// Reads one response to the request `id`.
-pub(super) fn read_response<R: DeserializeOwned>(
+/// Errors come as an event named `error` or, from some agents, without a name; both hold a response.
+fn read_event(
     line: &Line,
+    dialect: AgentProtocol,
     method: &str,
     id: &RpcId,
-    response: RpcResponse<'_>,
-) -> Result<R, ClientError> {
+    data: &[u8],
+) -> Result<Event, ClientError> {
+    let response = RpcResponse::decode(data).map_err(|error| unreadable(line, &error))?;
+    let result = read_outcome(line, dialect, method, id, response)?;
+    match dialect {
+        AgentProtocol::V1 => {
+            let event = read_result(line, dialect, method, result)?;
+            Ok(Event { event, is_last: false })
+        }
+        AgentProtocol::V03 => serde_json::from_str(result.get())
+            .and_then(v03::read_event)
+            .map(|(event, is_last)| Event { event, is_last })
+            .map_err(|error| line.unreadable(&error)),
+    }
+}
+
+/// Takes one response to the request `id` apart.
+fn read_outcome<'b>(
+    line: &Line,
+    dialect: AgentProtocol,
+    method: &str,
+    id: &RpcId,
+    response: RpcResponse<'b>,
+) -> Result<&'b RawValue, ClientError> {
     let is_error = matches!(response.outcome, RpcOutcome::Error(_));
     // An error may come without the id, if the agent could not read so far.
     if response.id != *id && !(is_error && response.id == RpcId::Null) {
         return Err(line.unexpected("it belongs to another request"));
     }
-    match response.result(method) {
-        Ok(Ok(result)) => Ok(result),
-        Ok(Err(error)) => Err(refused(line, error)),
-        Err(error) => Err(unreadable(line, &error)),
+    match response.outcome {
+        RpcOutcome::Result(result) => Ok(result),
+        RpcOutcome::Error(error) => Err(line.refused(translated(dialect, method, error), None)),
     }
 }
 
-fn refused(line: &Line, mut error: RpcError) -> ClientError {
-    error.message = sanitize_remote_line(&error.message, MAX_MESSAGE);
-    ClientError::Refused { agent: line.agent.clone(), error: Box::new(error), retry_after: None }
+fn translated(dialect: AgentProtocol, method: &str, error: RpcError) -> RpcError {
+    match dialect {
+        AgentProtocol::V1 => error,
+        AgentProtocol::V03 => v03::read_error(method, error),
+    }
 }
 
-pub(super) fn unreadable(line: &Line, error: &RpcDecodeError) -> ClientError {
+fn read_result<R: DeserializeOwned>(
+    line: &Line,
+    dialect: AgentProtocol,
+    method: &str,
+    result: &RawValue,
+) -> Result<R, ClientError> {
+    match dialect {
+        AgentProtocol::V1 => serde_json::from_str(result.get()),
+        AgentProtocol::V03 => {
+            serde_json::from_str(result.get()).and_then(|result| v03::read_result(method, result))
+        }
+    }
+    .map_err(|error| line.unreadable(&error))
+}
+
+fn unreadable(line: &Line, error: &RpcDecodeError) -> ClientError {
     let reason = match error {
         RpcDecodeError::NotAnObject(_) => "it is not JSON-RPC".to_owned(),
         RpcDecodeError::Result { source, .. } => source.to_string(),
         other => other.to_string(),
     };
     line.unexpected(sanitize_remote_line(&reason, MAX_MESSAGE))
-}
-
-fn is_event_stream(headers: &HeaderMap) -> bool {
-    headers
-        .get(header::CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok())
-        .and_then(|value| value.split(';').next())
-        .is_some_and(|essence| essence.trim().eq_ignore_ascii_case(MEDIA_TYPE_EVENT_STREAM))
 }

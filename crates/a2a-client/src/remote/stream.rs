@@ -1,47 +1,41 @@
-//! Streams of events over JSON-RPC.
+//! Streams of events, whatever the binding.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::{StreamExt as _, stream::BoxStream};
 use tokio::time::timeout;
-use volcanic_a2a_types::{
-    RpcId, RpcResponse, SseDecoder, SseError, SseEvent, SseLimits, StreamResponse,
-};
+use volcanic_a2a_types::{SseDecoder, SseError, SseEvent, SseLimits, StreamResponse};
 use volcanic_net::NetBody;
 
-use super::{
-    jsonrpc::{read_response, unreadable},
-    line::Line,
-};
+use super::line::Line;
 use crate::ClientError;
 
-/// Reads events until the agent closes the stream or something is wrong.
+/// One event, and whether the agent says that it is the last one.
+pub(super) struct Event {
+    pub(super) event: StreamResponse,
+    pub(super) is_last: bool,
+}
+
+/// Reads events until the agent closes the stream, says that it has ended, or something is wrong. `read` gets the name
+/// and the data of each, without our secrets.
 pub(super) fn events(
     line: Arc<Line>,
-    method: &'static str,
-    id: RpcId,
     body: NetBody,
+    read: impl Fn(&Line, Option<&str>, &[u8]) -> Result<Event, ClientError> + Send + Sync + 'static,
 ) -> BoxStream<'static, Result<StreamResponse, ClientError>> {
     async_stream::try_stream! {
         let mut reader = Reader::new(line, body);
         while let Some(event) = reader.next().await? {
-            yield read_event(&reader.line, method, &id, event)?;
+            let data = reader.line.scrub(Bytes::from(event.data));
+            let Event { event, is_last } = read(&reader.line, event.name.as_deref(), &data)?;
+            yield event;
+            if is_last {
+                break;
+            }
         }
     }
     .boxed()
-}
-
-/// Errors come as an event named `error` or, from some agents, without a name; both hold a response.
-fn read_event(
-    line: &Line,
-    method: &str,
-    id: &RpcId,
-    event: SseEvent,
-) -> Result<StreamResponse, ClientError> {
-    let data = line.scrub(Bytes::from(event.data));
-    let response = RpcResponse::decode(&data).map_err(|error| unreadable(line, &error))?;
-    read_response(line, method, id, response)
 }
 
 struct Reader {

@@ -10,7 +10,7 @@ use axum::{
     Router,
     body::{Body, Bytes},
     extract::State,
-    http::{HeaderMap, StatusCode, Uri},
+    http::{HeaderMap, Method, StatusCode, Uri},
     response::{IntoResponse, Response},
 };
 use serde_json::{Value, json};
@@ -25,18 +25,30 @@ use volcanic_net::{NetClient, NetConfig, Transport};
 /// The longest that anything here may take.
 pub(crate) const LIMIT: Duration = Duration::from_secs(20);
 
+const CARD_PATH: &str = "/.well-known/agent-card.json";
+
 /// A key that must never be seen where it does not belong.
 pub(crate) const KEY: &str = "k_planted_3f9c2a";
 
 /// One request as the agent saw it.
 #[derive(Debug, Clone)]
 pub(crate) struct Seen {
+    pub(crate) verb: String,
     pub(crate) path: String,
+    /// Empty if there is none.
+    pub(crate) query: String,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Value,
 }
 
 impl Seen {
+    /// Verb, path and query in a line, and the body, where there is one.
+    pub(crate) fn told(&self) -> String {
+        let mark = if self.query.is_empty() { "" } else { "?" };
+        let body = if self.body.is_null() { String::new() } else { format!(" {}", self.body) };
+        format!("{} {}{mark}{}{body}", self.verb, self.path, self.query)
+    }
+
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).map(|value| value.to_str().unwrap())
     }
@@ -78,7 +90,7 @@ impl Script {
 
     /// The calls it got.
     pub(crate) fn calls(&self) -> Vec<Seen> {
-        self.seen().into_iter().filter(|seen| seen.path == "/a2a").collect()
+        self.seen().into_iter().filter(|seen| seen.path != CARD_PATH).collect()
     }
 
     pub(crate) fn router(&self) -> Router {
@@ -88,17 +100,21 @@ impl Script {
 
 async fn handle(
     State(script): State<Script>,
+    verb: Method,
     uri: Uri,
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
     let body = serde_json::from_slice(&body).unwrap_or_default();
-    let seen = Seen { path: uri.path().to_owned(), headers, body };
+    let (path, query) = (uri.path().to_owned(), uri.query().unwrap_or_default().to_owned());
+    let seen = Seen { verb: verb.to_string(), path, query, headers, body };
     script.seen.lock().unwrap().push(seen.clone());
-    match seen.path.as_str() {
-        "/.well-known/agent-card.json" => (script.card)(&seen),
-        "/a2a" => (script.answer)(&seen),
-        _ => StatusCode::NOT_FOUND.into_response(),
+    if seen.path == CARD_PATH {
+        (script.card)(&seen)
+    } else if ["/a2a", "/rest/"].iter().any(|start| seen.path.starts_with(start)) {
+        (script.answer)(&seen)
+    } else {
+        StatusCode::NOT_FOUND.into_response()
     }
 }
 

@@ -7,8 +7,9 @@ use axum::{
 use serde_json::{Value, json};
 use volcanic_a2a_client::{ClientError, RemoteAgent};
 use volcanic_a2a_types::{
-    A2aErrorKind, ListTasksRequest, Message, Part, SendMessageConfiguration, SendMessageRequest,
-    SendMessageResponse, TaskPushNotificationConfig, TaskState,
+    A2aErrorKind, ListTaskPushNotificationConfigsRequest, ListTasksRequest, Message, Part,
+    SendMessageConfiguration, SendMessageRequest, SendMessageResponse, TaskPushNotificationConfig,
+    TaskState,
 };
 
 use crate::agent::{Script, Seen, card, connected, error, result, task};
@@ -64,7 +65,8 @@ async fn every_call_has_its_method_and_parameters() {
         "ListTasks" => {
             result(seen, &json!({"tasks": [], "nextPageToken": "", "pageSize": 50, "totalSize": 0}))
         }
-        "CreateTaskPushNotificationConfig" => {
+        "ListTaskPushNotificationConfigs" => result(seen, &json!({})),
+        "CreateTaskPushNotificationConfig" | "GetTaskPushNotificationConfig" => {
             result(seen, &json!({"id": "p1", "taskId": "t1", "url": "https://x/"}))
         }
         "DeleteTaskPushNotificationConfig" => result(seen, &Value::Null),
@@ -76,6 +78,9 @@ async fn every_call_has_its_method_and_parameters() {
     agent.list_tasks(ListTasksRequest::default()).await.unwrap();
     let config = TaskPushNotificationConfig::new("https://x/").with_task("t1");
     agent.create_push_config(config).await.unwrap();
+    agent.get_push_config(&"t1".into(), &"p1".into()).await.unwrap();
+    let listed = ListTaskPushNotificationConfigsRequest::new("t1");
+    assert_eq!(agent.list_push_configs(listed).await.unwrap().configs, []);
     agent.delete_push_config(&"t1".into(), &"p1".into()).await.unwrap();
     let sent: Vec<_> = script
         .calls()
@@ -89,7 +94,9 @@ async fn every_call_has_its_method_and_parameters() {
             r#"2 "CancelTask" {"id":"t1"}"#,
             r#"3 "ListTasks" {}"#,
             r#"4 "CreateTaskPushNotificationConfig" {"taskId":"t1","url":"https://x/"}"#,
-            r#"5 "DeleteTaskPushNotificationConfig" {"id":"p1","taskId":"t1"}"#,
+            r#"5 "GetTaskPushNotificationConfig" {"id":"p1","taskId":"t1"}"#,
+            r#"6 "ListTaskPushNotificationConfigs" {"taskId":"t1"}"#,
+            r#"7 "DeleteTaskPushNotificationConfig" {"id":"p1","taskId":"t1"}"#,
         ]
     );
 }

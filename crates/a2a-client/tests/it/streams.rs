@@ -11,7 +11,9 @@ use futures::{StreamExt as _, stream};
 use serde_json::json;
 use tokio::sync::Notify;
 use volcanic_a2a_client::{ClientConfig, ClientError, EventStream};
-use volcanic_a2a_types::{A2aErrorKind, StreamResponse, TaskState};
+use volcanic_a2a_types::{
+    A2aErrorKind, Message, Part, SendMessageRequest, StreamResponse, TaskState,
+};
 use volcanic_net::InMemory;
 
 use crate::agent::{
@@ -66,6 +68,42 @@ async fn events_come_in_order_until_the_agent_closes() {
         (&call.body["method"], &call.body["params"]["id"]),
         (&json!("SubscribeToTask"), &json!("t1"))
     );
+}
+
+#[tokio::test]
+async fn message_is_followed() {
+    let script = Script::new(|seen| {
+        let events = [
+            event(seen, &json!({"task": task("t1", "WORKING")})),
+            event(seen, &update("t1", "COMPLETED")),
+        ];
+        event_stream(Body::from(events.concat()))
+    });
+    let (_running, agent) = connected(&script).await;
+    let said = |context: &str| {
+        let message = Message::user("m1", vec![Part::text("hi")]).with_context(context);
+        SendMessageRequest::new(message)
+    };
+    let events = all(agent.send_streaming_message(said("c1")).await.unwrap()).await;
+    assert_eq!(states(&events), ["working", "completed"]);
+    let call = &script.calls()[0];
+    assert_eq!(
+        (&call.body["method"], &call.body["params"]["message"]["messageId"]),
+        (&json!("SendStreamingMessage"), &json!("m1"))
+    );
+    let events = all(agent.send_streaming_message(said("c2")).await.unwrap()).await;
+    assert!(states(&events)[0].ends_with("it is about another context."), "{events:?}");
+}
+
+#[tokio::test]
+async fn direct_reply_is_the_only_event() {
+    let reply =
+        json!({"message": {"messageId": "r", "role": "ROLE_AGENT", "parts": [{"text": "yo"}]}});
+    let script = Script::new(move |seen| event_stream(Body::from(event(seen, &reply))));
+    let (_running, agent) = connected(&script).await;
+    let request = SendMessageRequest::new(Message::user("m1", vec![Part::text("hi")]));
+    let events = all(agent.send_streaming_message(request).await.unwrap()).await;
+    assert!(matches!(events.as_slice(), [Ok(StreamResponse::Message(_))]), "{events:?}");
 }
 
 #[tokio::test]

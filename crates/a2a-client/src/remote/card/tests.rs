@@ -60,35 +60,81 @@ fn card_is_below_the_base_or_the_url_itself() {
     }
 }
 
+/// The path, binding and version chosen.
+fn choice(entry: &AgentEntry, card: &AgentCard) -> (String, AgentBinding, AgentProtocol) {
+    let target = chosen(entry, card).unwrap();
+    (target.url.path().to_owned(), target.binding, target.protocol)
+}
+
+fn wanting(binding: Option<AgentBinding>, protocol: Option<AgentProtocol>) -> AgentEntry {
+    AgentEntry { protocol, binding, ..entry("https://a.example") }
+}
+
 #[test]
-fn first_interface_that_we_speak_is_taken() {
-    let card = card(&[
+fn first_interface_of_1_0_that_we_speak_is_taken() {
+    use {
+        AgentBinding::{HttpJson, JsonRpc},
+        AgentProtocol::{V1, V03},
+    };
+
+    let mut card = card(&[
         ("https://a.example/grpc", "GRPC", "1.0"),
-        ("https://a.example/rest", "HTTP+JSON", "1.0"),
-        ("https://a.example/old", "JSONRPC", "0.3"),
-        ("https://a.example/one", "jsonrpc", "1.0.1"),
+        ("https://a.example/old", "JSONRPC", "0.3.0"),
+        ("https://a.example/new", "JSONRPC", "1.1"),
+        ("https://a.example/rest", "http+json", "1.0.1"),
+        ("https://a.example/one", "jsonrpc", "1.0"),
         ("https://a.example/two", "JSONRPC", "1.0"),
     ]);
-    let target = chosen(&entry("https://a.example"), &card).unwrap();
-    assert_eq!(target.url.path(), "/one");
+    let any = wanting(None, None);
+    assert_eq!(choice(&any, &card), ("/rest".to_owned(), HttpJson, V1));
+    card.supported_interfaces.remove(3);
+    assert_eq!(choice(&any, &card), ("/one".to_owned(), JsonRpc, V1));
+}
+
+#[test]
+fn entry_overrules_the_order() {
+    use {
+        AgentBinding::{HttpJson, JsonRpc},
+        AgentProtocol::{V1, V03},
+    };
+
+    let card = card(&[
+        ("https://a.example/rest", "HTTP+JSON", "1.0"),
+        ("https://a.example/rpc", "JSONRPC", "1.0"),
+        ("https://a.example/old-rest", "HTTP+JSON", "0.3"),
+        ("https://a.example/old", "JSONRPC", "0.3"),
+    ]);
+    for (binding, protocol, path) in [
+        (Some(JsonRpc), None, "/rpc"),
+        (Some(HttpJson), None, "/rest"),
+        (None, Some(V1), "/rest"),
+        (Some(JsonRpc), Some(V1), "/rpc"),
+    ] {
+        assert_eq!(choice(&wanting(binding, protocol), &card).0, path);
+    }
+    let error = chosen(&wanting(Some(HttpJson), Some(V03)), &card).unwrap_err().to_string();
+    assert!(error.ends_with("what its entry wants: HTTP+JSON 0.3 is not spoken here."), "{error}");
 }
 
 #[test]
 fn entry_that_insists_on_something_else_gets_a_reason() {
-    let card = card(&[("https://a.example/", "JSONRPC", "1.0"), ("x", "HTTP+JSON", "1.0")]);
-    for entry in [
-        AgentEntry { binding: Some(AgentBinding::HttpJson), ..entry("https://a.example") },
-        AgentEntry { protocol: Some(AgentProtocol::V03), ..entry("https://a.example") },
+    let card = card(&[("https://a.example/", "JSONRPC", "1.0"), ("x", "HTTP+JSON", "0.3")]);
+    for (entry, wanted) in [
+        (wanting(Some(AgentBinding::HttpJson), None), "HTTP+JSON 1.0"),
+        (wanting(None, Some(AgentProtocol::V03)), "JSONRPC 0.3"),
     ] {
         let error = chosen(&entry, &card).unwrap_err().to_string();
-        assert!(error.contains("it offers JSONRPC 1.0, HTTP+JSON 1.0, and none"), "{error}");
+        let end = format!(
+            "it offers JSONRPC 1.0, HTTP+JSON 0.3, and none of that is {wanted}, as its entry wants."
+        );
+        assert!(error.ends_with(&end), "{error}");
     }
 }
 
 #[test]
 fn card_without_interfaces_gets_a_reason() {
     let error = chosen(&entry("https://a.example"), &card(&[])).unwrap_err().to_string();
-    assert_eq!(error, "The card of agent \"a\" cannot be used: it names no interface of A2A 1.0.");
+    assert_eq!(error, "The card of agent \"a\" cannot be used: it names no interface.");
 }
 
 #[test]
