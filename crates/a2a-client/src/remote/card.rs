@@ -6,7 +6,7 @@ use tokio::time::Instant;
 use url::Url;
 use volcanic_a2a_types::{
     AGENT_CARD_PATH, AgentCard, AgentInterface, BINDING_HTTP_JSON, BINDING_JSONRPC,
-    ProtocolVersion, VERSION_HEADER,
+    ProtocolVersion, VERSION_HEADER, v03,
 };
 use volcanic_net::{CallKind, GuardPolicy};
 
@@ -67,7 +67,7 @@ pub(super) async fn fetch(line: &Line, base: &Url) -> Result<AgentCard, ClientEr
         return Err(line.status_error(status, response.headers()));
     }
     let body = line.read(response.into_body(), line.config.card_limit, deadline).await?;
-    serde_json::from_slice(&body).map_err(|error| {
+    serde_json::from_slice(&body).and_then(v03::read_card).map_err(|error| {
         let reason = sanitize_remote_line(&error.to_string(), MAX_WORD);
         line.card_error(format!("it is not valid: {reason}"))
     })
@@ -116,10 +116,13 @@ pub(super) fn choose(
 fn spoken(interface: &AgentInterface) -> Option<(AgentBinding, AgentProtocol)> {
     let is = |binding: &str| interface.protocol_binding.eq_ignore_ascii_case(binding);
     let version: ProtocolVersion = interface.protocol_version.parse().ok()?;
+    let is_old = (ProtocolVersion::V0_3..ProtocolVersion::V1_0).contains(&version);
     if version == ProtocolVersion::V1_0 && is(BINDING_JSONRPC) {
         Some((AgentBinding::JsonRpc, AgentProtocol::V1))
     } else if version == ProtocolVersion::V1_0 && is(BINDING_HTTP_JSON) {
         Some((AgentBinding::HttpJson, AgentProtocol::V1))
+    } else if is_old && is(BINDING_JSONRPC) {
+        Some((AgentBinding::JsonRpc, AgentProtocol::V03))
     } else {
         None
     }

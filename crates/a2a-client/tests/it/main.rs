@@ -14,3 +14,5 @@ mod keys;
 mod limits;
 #[cfg(test)]
 mod streams;
+#[cfg(test)]
+mod v03;

@@ -89,6 +89,8 @@ fn first_interface_of_1_0_that_we_speak_is_taken() {
     assert_eq!(choice(&any, &card), ("/rest".to_owned(), HttpJson, V1));
     card.supported_interfaces.remove(3);
     assert_eq!(choice(&any, &card), ("/one".to_owned(), JsonRpc, V1));
+    card.supported_interfaces.truncate(3);
+    assert_eq!(choice(&any, &card), ("/old".to_owned(), JsonRpc, V03));
 }
 
 #[test]
@@ -109,6 +111,8 @@ fn entry_overrules_the_order() {
         (Some(HttpJson), None, "/rest"),
         (None, Some(V1), "/rest"),
         (Some(JsonRpc), Some(V1), "/rpc"),
+        (None, Some(V03), "/old"),
+        (Some(JsonRpc), Some(V03), "/old"),
     ] {
         assert_eq!(choice(&wanting(binding, protocol), &card).0, path);
     }
