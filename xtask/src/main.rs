@@ -1,6 +1,7 @@
-//! Project tasks: `cargo xtask check`, `interop`, `crash`.
+//! Project tasks: `cargo xtask check`, `interop`, `crash`, `fuzz`.
 
 mod check;
+mod fuzz;
 mod layers;
 mod peers;
 mod shell;
@@ -39,6 +40,15 @@ enum Task {
         #[arg(long)]
         seed: Option<u64>,
     },
+    /// What reads bytes from outside, with bytes that nobody wrote: streams, JSON-RPC, cards, tasks.
+    Fuzz {
+        /// How long each target runs.
+        #[arg(long, default_value_t = 60)]
+        seconds: u32,
+        /// Only this target.
+        #[arg(long)]
+        only: Option<String>,
+    },
 }
 
 fn main() -> Result<()> {
@@ -47,5 +57,6 @@ fn main() -> Result<()> {
         Task::Layers => layers::run(),
         Task::Interop { quick, only } => peers::interop(quick, only.as_deref()),
         Task::Crash { kills, seed } => peers::crash(kills, seed),
+        Task::Fuzz { seconds, only } => fuzz::run_all(seconds, only.as_deref()),
     }
 }

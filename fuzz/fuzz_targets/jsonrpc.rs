@@ -1,0 +1,40 @@
+//! Any body as a request and as a response: no panic, and what is read is written and read again alike.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use serde_json::Value;
+use volcanic_a2a_types::{
+    RpcOutcome, RpcRequest, RpcResponse, SendMessageRequest, SendMessageResponse, v03,
+};
+
+fuzz_target!(|body: &[u8]| {
+    if let Ok(request) = RpcRequest::decode(body) {
+        let _ = request.params::<SendMessageRequest>();
+        let params: Value = request.params().expect("parameters are an object of JSON");
+        let written = RpcRequest::encode(&request.id, &request.method, &params).unwrap();
+        let again = RpcRequest::decode(&written).expect("what is written can be read");
+        assert_eq!((&again.id, &again.method), (&request.id, &request.method));
+        if let Some(method) = v03::method_from_name(&request.method)
+            && let Ok(read) = v03::read_params::<SendMessageRequest>(method, params)
+        {
+            v03::write_params(method, &read).unwrap();
+        }
+    }
+    if let Ok(response) = RpcResponse::decode(body) {
+        let id = response.id.clone();
+        match response.outcome {
+            RpcOutcome::Error(error) => {
+                let written =
+                    RpcResponse::encode_error(&id, &v03::write_error(error.clone())).unwrap();
+                RpcResponse::decode(&written).expect("what is written can be read");
+                let _ = (error.kind(), v03::read_error("SubscribeToTask", error));
+            }
+            RpcOutcome::Result(result) => {
+                let _ = serde_json::from_str::<SendMessageResponse>(result.get());
+                if let Ok(value) = serde_json::from_str::<Value>(result.get()) {
+                    let _ = v03::read_event(value);
+                }
+            }
+        }
+    }
+});
