@@ -3,11 +3,13 @@
 use axum::{
     body::Body,
     http::StatusCode,
-    response::{IntoResponse, Response},
+    response::{IntoResponse, Redirect, Response},
 };
 use futures::StreamExt as _;
 use serde_json::{Value, json};
-use volcanic_a2a_client::{AgentBinding, AgentEntry, AgentProtocol, ClientError, EventStream};
+use volcanic_a2a_client::{
+    AgentBinding, AgentEntry, AgentProtocol, ClientConfig, ClientError, EventStream,
+};
 use volcanic_a2a_types::{
     A2aErrorKind, AuthenticationInfo, ListTaskPushNotificationConfigsRequest, ListTasksRequest,
     Message, Part, SendMessageConfiguration, SendMessageRequest, SendMessageResponse,
@@ -15,7 +17,8 @@ use volcanic_a2a_types::{
 };
 
 use crate::agent::{
-    KEY, LIMIT, Running, Script, Seen, card, connect, connected, event_stream, keyed, task,
+    KEY, LIMIT, Running, Script, Seen, card, connect, connect_with, connected, event_stream, keyed,
+    network, task,
 };
 
 mod streams;
@@ -315,6 +318,51 @@ async fn key_that_is_repeated_is_masked() {
     let events = all(agent.subscribe(&"t1".into()).await.unwrap()).await;
     let shown = format!("{error:?} {events:?}");
     assert!(shown.contains("***") && !shown.contains(KEY), "{shown}");
+}
+
+#[tokio::test]
+async fn redirect_takes_the_key_nowhere() {
+    let elsewhere = rest(|_| json_of(200, &task("t1", "WORKING")));
+    let target = Running::start(&elsewhere).await;
+    let address = target.address;
+    let script = rest(move |seen| {
+        Redirect::temporary(&format!("http://{address}{}", seen.path)).into_response()
+    });
+    let running = Running::start(&script).await;
+    let agent = connect(&keyed(running.entry())).await.unwrap();
+    for error in [
+        agent.get_task(&"t1".into(), None).await.unwrap_err(),
+        agent.subscribe(&"t1".into()).await.unwrap_err(),
+        agent.delete_push_config(&"t1".into(), &"p1".into()).await.unwrap_err(),
+    ] {
+        assert!(error.to_string().ends_with("a redirect, which is not followed."), "{error}");
+    }
+    assert!(elsewhere.seen().is_empty());
+}
+
+#[tokio::test]
+async fn tenant_of_a_hostile_card_leads_to_no_other_path() {
+    for (tenant, path) in
+        [("..", "/rest/%2E%2E/tasks/t1"), ("../../x?y#z", "/rest/..%2F..%2Fx%3Fy%23z/tasks/t1")]
+    {
+        let script =
+            over(interface(&json!({"tenant": tenant})), |_| json_of(200, &task("t1", "WORKING")));
+        let (_running, agent) = connected(&script).await;
+        agent.get_task(&"t1".into(), None).await.unwrap();
+        assert_eq!(told(&script), [format!("GET {path}")]);
+    }
+}
+
+#[tokio::test]
+async fn answers_are_limited_whatever_their_status() {
+    let config = ClientConfig { answer_limit: 1000, ..ClientConfig::default() };
+    for status in [200, 400] {
+        let script = rest(move |_| json_of(status, &json!({"x": "y".repeat(2000)})));
+        let running = Running::start(&script).await;
+        let agent = connect_with(&running.entry(), network(), &config).await.unwrap();
+        let error = agent.get_task(&"t1".into(), None).await.unwrap_err();
+        assert_eq!(error.too_large(), Some(1000));
+    }
 }
 
 #[tokio::test]
