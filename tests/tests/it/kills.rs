@@ -15,6 +15,10 @@ use crate::remote::{Remote, within};
 /// What the model does, whatever came before: no step depends on which life it is in.
 const RULES: &str = r#"
 [[rule]]
+when = '^continue (\S+) (.+)$'
+call = { tool = "a2a", arguments = { action = "send", agent = "bot", taskId = "$1", message = "$2" } }
+
+[[rule]]
 when = '^delegate (.+)$'
 call = { tool = "a2a", arguments = { action = "send", agent = "bot", message = "$1" } }
 
@@ -35,7 +39,9 @@ const AT_ONCE: usize = 6;
 struct Errand {
     message: &'static str,
     outcome: &'static str,
-    /// Whether the tool waits for the outcome.
+    /// What the owner says to that on the same task, and what comes of it.
+    then: Option<(&'static str, &'static str)>,
+    /// Whether the tool waits for outcomes.
     waits: bool,
 }
 
@@ -67,14 +73,35 @@ impl Case {
         self.home.start_with(setup, ScriptedModel::rules(rules)).await
     }
 
-    /// A whole life: the message comes in (again, if need be), everything is done and shown.
+    /// A whole life: the owner's messages come in (again, if need be), everything is done and shown.
     async fn live(&self, assistant: &Assistant) {
         assistant.accept("m1", &format!("delegate {}", self.errand.message)).await;
+        self.rest(assistant).await;
+        let Some((message, _)) = self.errand.then else { return };
+        let Some(task_id) = self.remote.received().first().map(|one| one.task_id.clone()) else {
+            return;
+        };
+        let text = format!("continue {task_id} {message}");
+        // Told that nobody knows whether it arrived, an owner says it again.
+        for attempt in 2.. {
+            assistant.accept(&format!("m{attempt}"), &text).await;
+            self.rest(assistant).await;
+            if self.remote.received().len() > 1 {
+                return;
+            }
+        }
+    }
+
+    /// Waits until nothing is left to do here; a task that waits for the owner is watched on.
+    async fn rest(&self, assistant: &Assistant) {
+        let store = &assistant.store;
         loop {
             assistant.session().wait_idle().await;
             self.show(assistant).await;
-            let store = &assistant.store;
-            let rests = store.live().await.unwrap().is_empty()
+            let watched = store.live().await.unwrap();
+            let settled =
+                watched.iter().all(|watch| watch.told.iter().any(|label| label == "auth-required"));
+            let rests = (settled && self.remote.received().len() < 2 || watched.is_empty())
                 && store.open_sends().await.unwrap().is_empty()
                 && store.waiting(&target()).await.unwrap().is_empty()
                 && store.targets_with_work().await.unwrap().is_empty();
@@ -103,9 +130,18 @@ impl Case {
             };
             transcript.iter().filter(from_outside).filter(|line| line.contains(part)).count()
         };
-        let received = self.remote.received().len();
-        assert!(received <= 1, "sent twice, {what}");
-        assert_eq!(count(self.errand.outcome), received, "{what}");
+        let received = self.remote.texts();
+        let then = self.errand.then;
+        for (place, (message, outcome)) in
+            [(self.errand.message, self.errand.outcome)].into_iter().chain(then).enumerate()
+        {
+            let arrived = received.get(place).is_some_and(|text| text == message);
+            assert_eq!(count(outcome), usize::from(arrived), "{outcome}, {what}");
+        }
+        assert!(
+            received.len() <= 1 + usize::from(then.is_some()),
+            "sent twice: {received:?}, {what}"
+        );
         let runs = transcript
             .iter()
             .filter(|line| line.starts_with("owner: ") || line.starts_with("delivery: "));
@@ -125,7 +161,7 @@ async fn writes(errand: Errand) -> u64 {
     let assistant = case.start(None).await;
     within(case.live(&assistant)).await;
     case.judge(&assistant, Death::After(u64::MAX)).await;
-    assert_eq!(case.remote.received().len(), 1);
+    assert_eq!(case.remote.received().len(), 1 + usize::from(errand.then.is_some()));
     assistant.store.writes()
 }
 
@@ -147,8 +183,10 @@ async fn die_and_live(errand: Errand, death: Death) -> bool {
 
 async fn check(errand: Errand) {
     let writes = writes(errand).await;
-    let mut deaths: Vec<_> =
-        (0..writes).flat_map(|n| [Death::Before(n), Death::After(n)]).collect();
+    let after = (0..writes).map(Death::After);
+    // What happens between one write and the next matters most around a send and its delivery, and costs a life each.
+    let before = (0..writes).map(Death::Before).filter(|_| errand.then.is_none());
+    let mut deaths: Vec<_> = after.chain(before).collect();
     let mut running = JoinSet::new();
     let mut died = 0;
     let mut tried = 0;
@@ -169,15 +207,22 @@ async fn check(errand: Errand) {
 
 #[tokio::test]
 async fn kill_at_any_write_of_a_task_that_is_handed_over_loses_and_doubles_nothing() {
-    check(Errand { message: "hold it", outcome: "finished: it", waits: false }).await;
+    check(Errand { message: "hold it", outcome: "finished: it", then: None, waits: false }).await;
 }
 
 #[tokio::test]
 async fn kill_at_any_write_of_a_task_that_is_waited_for_loses_and_doubles_nothing() {
-    check(Errand { message: "echo it", outcome: "echo: it", waits: true }).await;
+    check(Errand { message: "echo it", outcome: "echo: it", then: None, waits: true }).await;
 }
 
 #[tokio::test]
-async fn kill_at_any_write_of_a_question_loses_and_doubles_nothing() {
-    check(Errand { message: "book it", outcome: "Which day?", waits: false }).await;
+async fn kill_at_any_write_of_a_question_and_its_answer_loses_and_doubles_nothing() {
+    let then = Some(("Friday", "Booked it for Friday."));
+    check(Errand { message: "book it", outcome: "Which day?", then, waits: false }).await;
+}
+
+#[tokio::test]
+async fn kill_at_any_write_of_a_login_loses_and_doubles_nothing() {
+    let then = Some(("hold it", "finished: it"));
+    check(Errand { message: "gate it", outcome: "Please log in.", then, waits: true }).await;
 }
