@@ -78,7 +78,7 @@ impl Registry {
         let _ = reply.send(());
     }
 
-    fn adopt(&mut self, record: WatchRecord, first_check: std::time::Duration) {
+    pub(super) fn adopt(&mut self, record: WatchRecord, first_check: std::time::Duration) {
         let id = record.id.clone();
         if self.watches.contains_key(&id) {
             return;

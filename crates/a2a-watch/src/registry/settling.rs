@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::oneshot;
 use tracing::Instrument as _;
@@ -10,7 +11,7 @@ use volcanic_a2a_types::{A2aErrorKind, MessageId};
 
 use super::asking::{Ask, Asked, agents, ask};
 use super::attending::{Waited, attend};
-use super::closing::{OpenSend, close, mark_known};
+use super::closing::{OpenSend, close, mark_known, tell};
 use super::handle::{AskCommand, Command, SendCommand};
 use super::jobs::JobEnd;
 use super::sending::{Sent, send};
@@ -22,7 +23,7 @@ use crate::order::{
     AgentError, AgentsError, AgentsReport, SendEnd, SendError, SendOrder, SettleTicket, TaskError,
     TaskQuery, TaskReport,
 };
-use crate::record::{WatchId, WatchRecord, WatchTarget, unknown_send_key};
+use crate::record::{WatchId, WatchRecord, WatchTarget, not_sent_key, unknown_send_key};
 
 /// Calls that may wait for one watch to rest. More than a model asks for in one reply.
 const MAX_WAITING: usize = 16;
@@ -176,9 +177,31 @@ impl Registry {
                 self.open_sends.remove(&message_id);
                 self.release_held(held);
                 let error = self.explain(&command.order, error);
-                answer_send(*command, Err(error));
+                self.answer_failed(*command, &message_id, error);
             }
         }
+    }
+
+    /// Tells why a message was not sent: the caller, or the conversation when the caller left, for it was told there that
+    /// the message goes on its way.
+    fn answer_failed(&mut self, command: SendCommand, message_id: &MessageId, error: SendError) {
+        let SendCommand { order, reply, .. } = command;
+        let Err(Err(error)) = reply.send(Err(error)) else { return };
+        let delivery = Delivery {
+            target: order.target,
+            key: not_sent_key(message_id),
+            text: notice::not_sent(&order.agent, order.context_id.as_ref(), &error.to_string()),
+            hops: order.hops,
+            source_ref: order.source_ref,
+        };
+        let context = Arc::clone(&self.context);
+        self.jobs.set.spawn(async move {
+            tokio::select! {
+                () = tell(&context, &delivery) => {}
+                () = context.stop.cancelled() => {}
+            }
+            JobEnd::Done
+        });
     }
 
     fn release_held(&mut self, held: Option<WatchId>) {
@@ -206,10 +229,11 @@ impl Registry {
         let order = &waiting.command.order;
         let continuation =
             Continuation { message_id, hops: order.hops, source_ref: order.source_ref.clone() };
-        let followed = self
-            .watches
-            .entry(id.clone())
-            .or_insert_with(|| Followed::new(Watch::attended(record)));
+        if !self.watches.contains_key(&id) {
+            // Kept by an earlier process, and not restored yet.
+            self.adopt(record, Duration::ZERO);
+        }
+        let Some(followed) = self.watches.get(&id) else { return };
         match followed.watch.availability() {
             Availability::Free => self.hold(&id),
             // Held by this very send, which asked for the task, or by another call.

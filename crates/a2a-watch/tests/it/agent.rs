@@ -38,6 +38,7 @@ struct Inner {
     unreachable: bool,
     forgets: bool,
     refuses_cancel: bool,
+    same_task: bool,
     tasks: HashMap<String, Value>,
     calls: Vec<(String, Value)>,
     keys: Vec<Option<String>>,
@@ -84,6 +85,11 @@ impl Agent {
 
     pub(crate) fn refuse_cancel(&self) {
         self.lock().refuses_cancel = true;
+    }
+
+    /// Takes every further message for its first task.
+    pub(crate) fn same_task(&self) {
+        self.lock().same_task = true;
     }
 
     pub(crate) fn before_send(&self, look: impl FnMut() + Send + 'static) {
@@ -264,6 +270,7 @@ impl Inner {
     fn work(&mut self, message: &Value, state: &str) -> Value {
         let id = match message["taskId"].as_str() {
             Some(id) => id.to_owned(),
+            None if self.same_task => "t1".to_owned(),
             None => format!("t{}", self.tasks.len() + 1),
         };
         let work = self.tasks.entry(id.clone()).or_insert_with(|| task(&id, "c1", state));

@@ -163,6 +163,23 @@ async fn aborted_caller_leaves_the_send_to_the_registry() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn send_that_fails_after_its_caller_left_is_told() {
+    let world = World::new(Agent::new(OnSend::Refuse(-32005)));
+    let cancel = CancellationToken::new();
+    cancel.cancel();
+    let end = world.watches.send(world.order("hi"), Duration::from_mins(1), cancel).await;
+    assert!(matches!(end, Ok(SendEnd::Left)), "{end:?}");
+    let delivered = &world.chat.wait_for(1).await[0];
+    assert_eq!(
+        delivered.text,
+        "[A2A result from \"travel-bot\" (not sent)]\nA message to agent \"travel-bot\" was not sent: Agent \"travel-bot\" \
+         refused: not so (-32005)."
+    );
+    world.pass(3600).await;
+    assert_eq!(world.chat.attempts(), 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn dropped_caller_leaves_the_send_to_the_registry() {
     let world = World::new(Agent::new(WORKING));
     let sending =
