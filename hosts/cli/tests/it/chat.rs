@@ -82,7 +82,8 @@ async fn a_stopped_run_ends_and_its_task_is_followed_all_the_same() {
     shows(&mut chat, "(stopped)").await;
     chat.say("/status").await.unwrap();
     shows(&mut chat, "Nothing is running.").await;
-    let watches = world.watches().await;
+    // The send goes on without the run; its watch is there once the remote has answered.
+    let watches = world.until_watched().await;
     assert_eq!(watches.len(), 1, "{watches:?}");
     // A new start asks at once, where this one would only after a pause.
     assert!(chat.finish(SOON).await.unwrap().0.success());

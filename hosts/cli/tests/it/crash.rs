@@ -93,11 +93,10 @@ async fn a_chat_killed_while_it_waits_for_an_agent_sends_nothing_twice() {
     let mut chat = world.chat(60);
     chat.say("ask demo: slow 2s plum").await.unwrap();
     // Until the watch is on disk, the remote may know of the task and we may not.
-    let waited = tokio::time::timeout(SOON, async { while world.watches().await.is_empty() {} });
-    waited.await.unwrap();
+    let watches = world.until_watched().await;
     chat.kill().await.unwrap();
-    let task = world.watches().await[0]["taskId"].as_str().unwrap().to_owned();
-    world.run(&["status", "demo", &task, "--wait", "15s"]).await.check(0, &[]);
+    let task = watches[0]["taskId"].as_str().unwrap();
+    world.run(&["status", "demo", task, "--wait", "15s"]).await.check(0, &[]);
 
     let mut again = world.chat(60);
     shows(&mut again, "finished: plum").await;

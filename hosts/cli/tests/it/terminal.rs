@@ -56,7 +56,7 @@ async fn a_delivery_arrives_above_what_is_being_typed() {
     before.kill().await.unwrap();
     let task = remote.journal()[0]["taskId"].as_str().unwrap().to_owned();
     world.run(&["status", "demo", &task, "--wait", "15s"]).await.check(0, &[]);
-    let rules = "delay_ms = 300\n[[rule]]\nsay = \"news: ${prompt}\"\n";
+    let rules = "delay_ms = 100\n[[rule]]\nsay = \"news: ${prompt}\"\n";
     let rules = world.write("rules.toml", rules);
     let mut chat = Pty::chat(&world, &rules, 1);
     chat.press("what I am typing");

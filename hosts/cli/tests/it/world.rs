@@ -113,6 +113,19 @@ impl World {
         ran.json()["watches"].as_array().unwrap().clone()
     }
 
+    /// Waits until something is watched, and returns it.
+    pub(crate) async fn until_watched(&self) -> Vec<Value> {
+        let waited = timeout(SOON, async {
+            loop {
+                let watches = self.watches().await;
+                if !watches.is_empty() {
+                    return watches;
+                }
+            }
+        });
+        waited.await.expect("nothing is watched")
+    }
+
     /// Starts the remote agent with the built-in rules, and makes it known as `demo`.
     pub(crate) async fn remote(&self) -> Remote {
         self.remote_with(None).await
