@@ -26,7 +26,7 @@ use volcanic_base::{Chance, ManualClock, SystemClock};
 use volcanic_net::{NetClient, NetConfig, RootCertificates};
 use volcanic_store::Store;
 
-use crate::mortal::{Death, MortalStore};
+use crate::mortal::{End, MortalStore};
 use crate::remote::{Remote, within};
 
 /// What stands before every prompt: the store's clock stands still.
@@ -43,7 +43,7 @@ pub(crate) struct Home {
 pub(crate) struct Setup {
     /// How long `send` waits.
     pub(crate) wait: Duration,
-    pub(crate) death: Option<Death>,
+    pub(crate) end: Option<End>,
     /// Whether a push route is served.
     pub(crate) pushes: bool,
     /// Whether the conversation may be delivered into.
@@ -57,7 +57,7 @@ impl Default for Setup {
     fn default() -> Self {
         Self {
             wait: Duration::from_secs(10),
-            death: None,
+            end: None,
             pushes: false,
             known: true,
             session: true,
@@ -142,7 +142,7 @@ async fn start(home: Home, setup: Setup, model: ScriptedModel) -> Assistant {
     let database = home.folder.path().join("state/state.db");
     let workspace = home.workspace();
     let clock = ManualClock::at("2026-10-08T12:05:00Z".parse().unwrap());
-    let store = MortalStore::new(Store::open(&database, Arc::new(clock)).unwrap(), setup.death);
+    let store = MortalStore::new(Store::open(&database, Arc::new(clock)).unwrap(), setup.end);
     let (tracker, stop) = (TaskTracker::new(), CancellationToken::new());
     let chance = Arc::new(Chance::from_os());
     let session: Arc<OnceLock<SessionHandle>> = Arc::default();

@@ -1,4 +1,5 @@
-//! Kills at every write of a whole delegation, before it and after it: nothing is lost, nothing is doubled.
+//! Ends of the process at every write of a whole delegation, by a kill or in good order: nothing is lost, nothing is
+//! doubled.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -9,7 +10,7 @@ use volcanic_a2a_watch::WatchStore as _;
 use volcanic_agent_core::{ScriptedModel, ScriptedRules, SessionStore as _};
 
 use crate::assistant::{Assistant, Home, Setup, target};
-use crate::mortal::Death;
+use crate::mortal::End;
 use crate::remote::{Remote, within};
 
 /// What the model does, whatever came before: no step depends on which life it is in.
@@ -31,7 +32,7 @@ when = '(?s)^\[A2A '
 say = "There is news: $prompt"
 "#;
 
-/// Deaths that are tried at a time.
+/// How many ends are tried at a time.
 const AT_ONCE: usize = 6;
 
 /// What is delegated, and what comes of it.
@@ -61,11 +62,11 @@ impl Case {
         Self { errand, remote, home, shown: Mutex::default() }
     }
 
-    async fn start(&self, death: Option<Death>) -> Assistant {
+    async fn start(&self, end: Option<End>) -> Assistant {
         let wait = if self.errand.waits { Duration::from_secs(10) } else { Duration::ZERO };
         let setup = Setup {
             wait,
-            death,
+            end,
             change: |config| config.poll_pauses = vec![Duration::from_millis(20)],
             ..Setup::default()
         };
@@ -120,10 +121,10 @@ impl Case {
     }
 
     /// Judges what is left in the end.
-    async fn judge(&self, assistant: &Assistant, death: Death) {
+    async fn judge(&self, assistant: &Assistant, end: End) {
         let transcript = assistant.transcript(&self.remote).await;
         let shown = self.shown.lock().unwrap().clone();
-        let what = format!("{death:?}: {transcript:#?}\nshown: {shown:#?}");
+        let what = format!("{end:?}: {transcript:#?}\nshown: {shown:#?}");
         let count = |part: &str| {
             let from_outside = |line: &&String| {
                 ["delivery: ", "tool: ", "error: "].iter().any(|who| line.starts_with(who))
@@ -155,74 +156,99 @@ impl Case {
     }
 }
 
-/// Counts the writes of a life without a death.
+/// Counts the writes of a life that nothing ends early.
 async fn writes(errand: Errand) -> u64 {
     let case = Case::new(errand).await;
     let assistant = case.start(None).await;
     within(case.live(&assistant)).await;
-    case.judge(&assistant, Death::After(u64::MAX)).await;
+    case.judge(&assistant, End::After(u64::MAX)).await;
     assert_eq!(case.remote.received().len(), 1 + usize::from(errand.then.is_some()));
     assistant.store.writes()
 }
 
-/// One death, one more life.
-async fn die_and_live(errand: Errand, death: Death) -> bool {
+/// One life that ends early, and one more. Whether it did end early.
+async fn end_and_live(errand: Errand, end: End) -> bool {
     let case = Case::new(errand).await;
-    let assistant = case.start(Some(death)).await;
-    let died = tokio::select! {
-        () = assistant.store.died() => true,
+    let assistant = case.start(Some(end)).await;
+    let came = tokio::select! {
+        () = assistant.store.over() => true,
         () = within(case.live(&assistant)) => false,
     };
-    assistant.kill().await;
+    match end {
+        End::Told(_) => assistant.stop().await,
+        End::Before(_) | End::After(_) => assistant.kill().await,
+    }
     let assistant = case.start(None).await;
     within(case.live(&assistant)).await;
-    case.judge(&assistant, death).await;
+    case.judge(&assistant, end).await;
     assistant.stop().await;
-    died
+    came
 }
 
-async fn check(errand: Errand) {
+async fn check(errand: Errand, ends: &[fn(u64) -> End]) {
     let writes = writes(errand).await;
-    let after = (0..writes).map(Death::After);
-    // What happens between one write and the next matters most around a send and its delivery, and costs a life each.
-    let before = (0..writes).map(Death::Before).filter(|_| errand.then.is_none());
-    let mut deaths: Vec<_> = after.chain(before).collect();
+    let mut left: Vec<_> = ends.iter().flat_map(|end| (0..writes).map(end)).collect();
+    let tried = left.len();
     let mut running = JoinSet::new();
-    let mut died = 0;
-    let mut tried = 0;
-    while !deaths.is_empty() || !running.is_empty() {
+    let mut came = 0;
+    while !left.is_empty() || !running.is_empty() {
         while running.len() < AT_ONCE
-            && let Some(death) = deaths.pop()
+            && let Some(end) = left.pop()
         {
-            running.spawn(die_and_live(errand, death));
-            tried += 1;
+            running.spawn(end_and_live(errand, end));
         }
         if let Some(ended) = running.join_next().await {
-            died += usize::from(ended.unwrap());
+            came += usize::from(ended.unwrap());
         }
     }
     // The last writes are notes that may not be needed; all others must have been reached.
-    assert!(died * 10 >= tried * 8, "only {died} of {tried} deaths came");
+    assert!(came * 10 >= tried * 8, "only {came} of {tried} ends came");
 }
+
+const HANDED_OVER: Errand =
+    Errand { message: "hold it", outcome: "finished: it", then: None, waits: false };
+const WAITED_FOR: Errand =
+    Errand { message: "echo it", outcome: "echo: it", then: None, waits: true };
+const QUESTION: Errand = Errand {
+    message: "book it",
+    outcome: "Which day?",
+    then: Some(("Friday", "Booked it for Friday.")),
+    waits: false,
+};
+const LOGIN: Errand = Errand {
+    message: "gate it",
+    outcome: "Please log in.",
+    then: Some(("hold it", "finished: it")),
+    waits: true,
+};
 
 #[tokio::test]
 async fn kill_at_any_write_of_a_task_that_is_handed_over_loses_and_doubles_nothing() {
-    check(Errand { message: "hold it", outcome: "finished: it", then: None, waits: false }).await;
+    check(HANDED_OVER, &[End::Before, End::After]).await;
 }
 
 #[tokio::test]
 async fn kill_at_any_write_of_a_task_that_is_waited_for_loses_and_doubles_nothing() {
-    check(Errand { message: "echo it", outcome: "echo: it", then: None, waits: true }).await;
+    check(WAITED_FOR, &[End::Before, End::After]).await;
 }
 
 #[tokio::test]
 async fn kill_at_any_write_of_a_question_and_its_answer_loses_and_doubles_nothing() {
-    let then = Some(("Friday", "Booked it for Friday."));
-    check(Errand { message: "book it", outcome: "Which day?", then, waits: false }).await;
+    check(QUESTION, &[End::After]).await;
 }
 
 #[tokio::test]
 async fn kill_at_any_write_of_a_login_loses_and_doubles_nothing() {
-    let then = Some(("hold it", "finished: it"));
-    check(Errand { message: "gate it", outcome: "Please log in.", then, waits: true }).await;
+    check(LOGIN, &[End::After]).await;
+}
+
+#[tokio::test]
+async fn orderly_end_at_any_write_of_a_task_loses_and_doubles_nothing() {
+    check(HANDED_OVER, &[End::Told]).await;
+    check(WAITED_FOR, &[End::Told]).await;
+}
+
+#[tokio::test]
+async fn orderly_end_at_any_write_of_a_login_loses_and_doubles_nothing() {
+    check(LOGIN, &[End::Told]).await;
 }
