@@ -28,6 +28,7 @@ pub(super) struct Restored {
 impl Registry {
     pub(super) fn begin_restore(&mut self, reply: oneshot::Sender<()>) {
         let context = Arc::clone(&self.context);
+        self.restoring = true;
         self.jobs.set.spawn(async move {
             loop {
                 match load(&context).await {
@@ -45,6 +46,7 @@ impl Registry {
     }
 
     pub(super) fn on_restored(&mut self, restored: Restored, reply: oneshot::Sender<()>) {
+        self.restoring = false;
         let stagger = self.context.config.restore_stagger;
         let Restored { watches, sends, views } = restored;
         tracing::info!(watches = watches.len(), sends = sends.len(), "watches restored");

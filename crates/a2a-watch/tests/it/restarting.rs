@@ -252,6 +252,25 @@ async fn task_that_a_send_before_the_restore_led_to_again_is_still_followed() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn continuation_that_comes_during_the_restore_takes_the_restored_watch_over() {
+    let mut world = World::new(Agent::new(WORKING));
+    world.hand_over().await;
+    world.reach(&[WatchState::Watching]).await;
+    world.stop_hard().await;
+    world.start_without_restore();
+    world.store.set_failing(true);
+    let mut more = world.order("and a hotel");
+    more.task_id = Some("t1".into());
+    let ((), end, ()) = tokio::join!(world.watches.restore(), world.send(more, 0), async {
+        world.pass(3).await;
+        world.store.set_failing(false);
+    });
+    assert!(matches!(end, Ok(SendEnd::HandedOver { .. })), "{end:?}");
+    world.reach(&[WatchState::Watching]).await;
+    assert_eq!(world.store.all_watches()[0].round, 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn tasks_of_an_unknown_workspace_are_followed_again_and_its_texts_not_trusted() {
     let world = World::new(Agent::new(WORKING));
     world.agent.set_task("t1", "TASK_STATE_WORKING", "");
