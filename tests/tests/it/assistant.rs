@@ -180,6 +180,8 @@ async fn start(home: Home, setup: Setup, model: ScriptedModel) -> Assistant {
         tracker.spawn(serve(listener, routes, stop.child_token()));
     }
     let tool = A2aToolConfig { wait: setup.wait, ..A2aToolConfig::new(workspace) };
+    // Before the session: a run that goes on finds the watches of the tasks it knows.
+    watches.restore().await;
     if setup.session {
         let zone = TimeZone::get("Europe/Berlin").unwrap();
         let deps = SessionDeps {
@@ -194,7 +196,6 @@ async fn start(home: Home, setup: Setup, model: ScriptedModel) -> Assistant {
             volcanic_agent_core::spawn(target(), config, deps, &tracker, stop.child_token());
         let _ = session.set(handle);
     }
-    watches.restore().await;
     let session = session.get().cloned();
     Assistant {
         runtime: None,
