@@ -11,6 +11,7 @@ mod reading;
 mod restoring;
 mod sending;
 mod settling;
+mod tickets;
 mod view;
 
 use std::collections::{HashMap, HashSet, VecDeque};

@@ -1,4 +1,4 @@
-//! The registry's side of `send`, `status` and `cancel`: who holds a watch, who may tell its outcome.
+//! The registry's side of `send`, `status` and `cancel`: who holds a watch, and who hears what.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use volcanic_a2a_types::{A2aErrorKind, MessageId};
 
 use super::asking::{Ask, Asked, agents, ask};
 use super::attending::{Waited, attend};
-use super::closing::{OpenSend, close, mark_known, tell};
+use super::closing::{mark_known, tell};
 use super::handle::{AskCommand, Command, SendCommand};
 use super::jobs::JobEnd;
 use super::sending::{Sent, send};
@@ -20,10 +20,10 @@ use crate::delivery::Delivery;
 use crate::machine::{AUTH_REQUIRED, Availability, Continuation, Watch, WatchEvent};
 use crate::notice;
 use crate::order::{
-    AgentError, AgentsError, AgentsReport, SendEnd, SendError, SendOrder, SettleTicket, TaskError,
-    TaskQuery, TaskReport,
+    AgentError, AgentsError, AgentsReport, SendEnd, SendError, SendOrder, TaskError, TaskQuery,
+    TaskReport,
 };
-use crate::record::{WatchId, WatchRecord, WatchTarget, not_sent_key, unknown_send_key};
+use crate::record::{WatchId, WatchRecord, WatchTarget, not_sent_key};
 
 /// Calls that may wait for one watch to rest. More than a model asks for in one reply.
 const MAX_WAITING: usize = 16;
@@ -33,19 +33,6 @@ pub(super) struct Waiting {
     command: Box<SendCommand>,
     remote: RemoteAgent,
     hinted: bool,
-}
-
-/// What a ticket stands for.
-pub(super) enum TicketOf {
-    /// The outcome of a watched task.
-    Watch {
-        /// The watch.
-        id: WatchId,
-        /// The told state's label.
-        label: String,
-    },
-    /// The outcome of a send without a task.
-    Send(Box<OpenSend>),
 }
 
 /// What a call gets of the watch it is about.
@@ -364,80 +351,6 @@ impl Registry {
                 answer_send(command, Ok(SendEnd::HandedOver { task_id, context_id }));
             }
         }
-    }
-
-    /// Makes the right to tell a held watch's outcome, or lets the watch go when the conversation knows that state.
-    fn ticket(&mut self, id: &WatchId, label: &str) -> Option<SettleTicket> {
-        let record = self.watches.get(id)?.watch.record();
-        if record.told.iter().any(|told| told == label) {
-            self.release(id, false);
-            return None;
-        }
-        let key = record.key_for(label);
-        let ticket =
-            self.spawn_ticket(key, TicketOf::Watch { id: id.clone(), label: label.to_owned() });
-        if let Some(followed) = self.watches.get_mut(id) {
-            followed.telling = Some(ticket.telling());
-        }
-        Some(ticket)
-    }
-
-    fn open_ticket(
-        &mut self,
-        order: &SendOrder,
-        message_id: MessageId,
-        text: String,
-        end_reason: Option<String>,
-    ) -> SettleTicket {
-        let key = unknown_send_key(&message_id);
-        let delivery = Delivery {
-            target: order.target.clone(),
-            key: key.clone(),
-            text,
-            hops: order.hops,
-            source_ref: order.source_ref.clone(),
-        };
-        self.spawn_ticket(
-            key,
-            TicketOf::Send(Box::new(OpenSend { message_id, delivery, end_reason })),
-        )
-    }
-
-    fn spawn_ticket(&mut self, key: String, of: TicketOf) -> SettleTicket {
-        let (ticket, confirmed) = SettleTicket::new(key);
-        let stop = self.context.stop.clone();
-        self.jobs.set.spawn(async move {
-            tokio::select! {
-                biased;
-                confirmed = confirmed => JobEnd::Ticket { of, confirmed: confirmed.is_ok() },
-                () = stop.cancelled() => JobEnd::Done,
-            }
-        });
-        ticket
-    }
-
-    pub(super) fn on_ticket(&mut self, of: TicketOf, confirmed: bool) {
-        match of {
-            TicketOf::Watch { id, label } if confirmed => {
-                let push_token = self.push_token();
-                self.feed(&id, WatchEvent::Confirmed { label, push_token });
-            }
-            // Whoever had it did not tell: the watch reads the task again and delivers under the same key.
-            TicketOf::Watch { id, .. } => self.release(&id, true),
-            TicketOf::Send(open) => self.spawn_close(*open, !confirmed),
-        }
-    }
-
-    /// Tells the outcome of a send without a task, if nobody has, and closes it.
-    pub(super) fn spawn_close(&mut self, open: OpenSend, tell: bool) {
-        let context = Arc::clone(&self.context);
-        self.jobs.set.spawn(async move {
-            let message_id = open.message_id.clone();
-            tokio::select! {
-                () = close(&context, &open, tell) => JobEnd::SendClosed { message_id },
-                () = context.stop.cancelled() => JobEnd::Done,
-            }
-        });
     }
 
     /// Names the watched task when a refusal means that the context is busy with it.
