@@ -61,7 +61,7 @@ pub use security::{
     SecurityScheme,
 };
 pub use service::{
-    AGENT_CARD_PATH, MEDIA_TYPE_A2A_JSON, MEDIA_TYPE_EVENT_STREAM, MEDIA_TYPE_JSON,
+    AGENT_CARD_PATH, HOPS_METADATA, MEDIA_TYPE_A2A_JSON, MEDIA_TYPE_EVENT_STREAM, MEDIA_TYPE_JSON,
     NOTIFICATION_TOKEN_HEADER, ProtocolVersion, ProtocolVersionError, VERSION_HEADER,
 };
 pub use sse::{SseDecoder, SseError, SseEvent, SseLimits, encode_sse_comment, encode_sse_event};
