@@ -209,6 +209,7 @@ fn entry(kind: u8, settles: Option<u8>) -> NewEntry {
             name: "a2a".to_owned(),
             text: "none".to_owned(),
             is_error: false,
+            settles: settles.is_some(),
         }),
         4 => EntryBody::Failed {
             blocks: Vec::new(),
