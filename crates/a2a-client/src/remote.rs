@@ -17,6 +17,7 @@ use crate::{AgentEntry, ClientConfig, ClientError, KeyResolver};
 
 pub(crate) mod auth;
 mod card;
+mod glimpse;
 mod jsonrpc;
 mod line;
 mod scrub;
@@ -135,7 +136,8 @@ impl RemoteAgent {
     ///
     /// # Errors
     ///
-    /// [`ClientError`], also if another task comes back.
+    /// [`ClientError`], also if another task comes back; [`ClientError::UnreadableTask`] if it is the right one, and no
+    /// more than its state can be read.
     pub async fn get_task(
         &self,
         task_id: &TaskId,
@@ -145,7 +147,10 @@ impl RemoteAgent {
         request.tenant = self.tenant();
         request.history_length =
             history_length.map(|length| i32::try_from(length).unwrap_or(i32::MAX));
-        self.checked(self.inner.rpc.call(METHOD_GET_TASK, &request).await?, task_id)
+        self.checked(
+            self.inner.rpc.call_for_task(METHOD_GET_TASK, &request, task_id).await?,
+            task_id,
+        )
     }
 
     /// Asks a task to stop and returns where it stands then.
@@ -156,7 +161,10 @@ impl RemoteAgent {
     pub async fn cancel_task(&self, task_id: &TaskId) -> Result<Task, ClientError> {
         let mut request = CancelTaskRequest::new(task_id.clone());
         request.tenant = self.tenant();
-        self.checked(self.inner.rpc.call(METHOD_CANCEL_TASK, &request).await?, task_id)
+        self.checked(
+            self.inner.rpc.call_for_task(METHOD_CANCEL_TASK, &request, task_id).await?,
+            task_id,
+        )
     }
 
     /// Lists tasks.

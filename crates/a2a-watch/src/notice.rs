@@ -50,6 +50,23 @@ pub(crate) fn too_large(record: &WatchRecord, limit: usize) -> String {
     )
 }
 
+/// The task is `state`, and more of it cannot be read.
+pub(crate) fn unreadable(record: &WatchRecord, state: &str, reason: &str) -> String {
+    render_notice(
+        &record.agent,
+        &record.task_id,
+        record.context_id.as_ref(),
+        NoticeKind::NoResult,
+        &format!(
+            "Agent \"{}\" says that task {} is {state}, but what came of it cannot be read: {}. You can look at it again \
+             with action=status.",
+            record.agent,
+            record.task_id,
+            sanitize_remote_line(reason.trim_end_matches('.'), MAX_REASON)
+        ),
+    )
+}
+
 /// The agent's entry points elsewhere; the watch goes on when it points back.
 pub(crate) fn origin_moved(record: &WatchRecord) -> String {
     let task = format!(", task {}", sanitize_remote_line(record.task_id.as_str(), MAX_ID));

@@ -15,11 +15,11 @@ use serde::{Serialize, de::DeserializeOwned};
 use tokio::time::Instant;
 use volcanic_a2a_types::{
     AgentCard, MEDIA_TYPE_EVENT_STREAM, MEDIA_TYPE_JSON, RpcDecodeError, RpcError, RpcId,
-    RpcOutcome, RpcRequest, RpcResponse, StreamResponse, VERSION_HEADER,
+    RpcOutcome, RpcRequest, RpcResponse, StreamResponse, Task, TaskId, VERSION_HEADER,
 };
 use volcanic_net::{CallKind, GuardPolicy, retry_after_by_date};
 
-use super::{auth, card::CallTarget, line::Line, stream};
+use super::{auth, card::CallTarget, glimpse, line::Line, stream};
 use crate::{ClientError, KeyError, frame::sanitize_remote_line};
 
 /// How much of a remote's error message is kept, in characters.
@@ -40,6 +40,14 @@ pub(super) struct JsonRpc {
 struct Exchange {
     id: RpcId,
     request: Request<Bytes>,
+}
+
+/// A whole answer to the request `id`.
+struct Answer {
+    id: RpcId,
+    status: StatusCode,
+    headers: HeaderMap,
+    body: Bytes,
 }
 
 impl JsonRpc {
@@ -92,6 +100,26 @@ impl JsonRpc {
         self.call_within(method, params, config.card_timeout, config.card_limit).await
     }
 
+    /// Calls a method whose result is the task `asked`. Of a task that cannot be read its state still is, if it says so.
+    pub(super) async fn call_for_task<P: Serialize + Sync>(
+        &self,
+        method: &'static str,
+        params: &P,
+        asked: &TaskId,
+    ) -> Result<Task, ClientError> {
+        let config = &self.line.config;
+        let answer = self.answer(method, params, config.call_timeout, config.answer_limit).await?;
+        match self.decode(method, &answer) {
+            Err(ClientError::Unexpected { agent, reason }) if answer.status.is_success() => {
+                Err(match glimpse::state_of(&answer.body, &answer.id, asked) {
+                    Some(state) => ClientError::UnreadableTask { agent, state, reason },
+                    None => ClientError::Unexpected { agent, reason },
+                })
+            }
+            read => read,
+        }
+    }
+
     async fn call_within<P: Serialize + Sync, R: DeserializeOwned>(
         &self,
         method: &'static str,
@@ -99,6 +127,17 @@ impl JsonRpc {
         timeout: Duration,
         limit: usize,
     ) -> Result<R, ClientError> {
+        let answer = self.answer(method, params, timeout, limit).await?;
+        self.decode(method, &answer)
+    }
+
+    async fn answer<P: Serialize + Sync>(
+        &self,
+        method: &'static str,
+        params: &P,
+        timeout: Duration,
+        limit: usize,
+    ) -> Result<Answer, ClientError> {
         let exchange = self.exchange(method, params, MEDIA_TYPE_JSON)?;
         let deadline = Instant::now() + timeout;
         let response = self.line.open(exchange.request, CallKind::Call, deadline).await?;
@@ -107,7 +146,7 @@ impl JsonRpc {
             return Err(self.line.status_error(head.status, &head.headers));
         }
         let body = self.line.read(body, limit, deadline).await?;
-        self.decode(method, &exchange.id, head.status, &head.headers, &body)
+        Ok(Answer { id: exchange.id, status: head.status, headers: head.headers, body })
     }
 
     /// Calls a method that answers with a stream.
@@ -128,8 +167,8 @@ impl JsonRpc {
             return Err(line.status_error(head.status, &head.headers));
         }
         let body = line.read(body, line.config.answer_limit, deadline).await?;
-        let _: serde::de::IgnoredAny =
-            self.decode(method, &exchange.id, head.status, &head.headers, &body)?;
+        let answer = Answer { id: exchange.id, status: head.status, headers: head.headers, body };
+        let _: serde::de::IgnoredAny = self.decode(method, &answer)?;
         Err(line.unexpected("it is not a stream of events"))
     }
 
@@ -155,15 +194,12 @@ impl JsonRpc {
     fn decode<R: DeserializeOwned>(
         &self,
         method: &str,
-        id: &RpcId,
-        status: StatusCode,
-        headers: &HeaderMap,
-        body: &[u8],
+        Answer { id, status, headers, body }: &Answer,
     ) -> Result<R, ClientError> {
         let line = &self.line;
         let response = match RpcResponse::decode(body) {
             Ok(response) => response,
-            Err(_) if !status.is_success() => return Err(line.status_error(status, headers)),
+            Err(_) if !status.is_success() => return Err(line.status_error(*status, headers)),
             Err(error) => return Err(unreadable(line, &error)),
         };
         match read_response(line, method, id, response) {
@@ -174,7 +210,7 @@ impl JsonRpc {
                     retry_after: retry_after_by_date(headers),
                 })
             }
-            Ok(_) if !status.is_success() => Err(line.status_error(status, headers)),
+            Ok(_) if !status.is_success() => Err(line.status_error(*status, headers)),
             read => read,
         }
     }

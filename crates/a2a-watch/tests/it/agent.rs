@@ -109,6 +109,11 @@ impl Agent {
         }
     }
 
+    /// Makes a task one that cannot be read.
+    pub(crate) fn break_task(&self, id: &str) {
+        self.lock().tasks.get_mut(id).unwrap()["status"]["timestamp"] = json!(["yesterday"]);
+    }
+
     /// Tells those who hold a stream that the task changed.
     pub(crate) async fn stream_status(&self, id: &str, state: &str) {
         let event = json!({"jsonrpc": "2.0", "id": "x", "result": {"statusUpdate": {

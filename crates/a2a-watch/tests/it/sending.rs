@@ -92,6 +92,20 @@ async fn stream_inside_the_wait_is_a_hint_and_a_read_decides() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn outcome_that_cannot_be_read_ends_the_wait_and_is_told_by_the_watch() {
+    let world = World::new(Agent::new(WORKING));
+    let (end, ()) = tokio::join!(world.send(world.order("plan a trip"), 60), async {
+        world.pass(5).await;
+        world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Lisbon");
+        world.agent.break_task("t1");
+    });
+    assert!(matches!(end, Ok(SendEnd::HandedOver { .. })), "{end:?}");
+    assert!(world.agent.calls("GetTask").len() < 10);
+    assert!(world.chat.wait_for(1).await[0].text.contains("cannot be read"));
+    world.reach(&[WatchState::Done]).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn quiet_stream_costs_no_reads_inside_the_wait() {
     let world = World::new(Agent::new(WORKING).streams());
     let end = world.send(world.order("plan a trip"), 60).await;
