@@ -8,7 +8,8 @@
  *   CRASH_SLOW   microseconds added to every fsync and fdatasync
  *   CRASH_COUNT  a file that holds the number of operations so far, for choosing CRASH_AT
  *
- * Operations: write, pwrite, writev, fsync, fdatasync, ftruncate, rename, unlink, on regular files.
+ * Operations: write, pwrite, writev, fsync, fdatasync, ftruncate, rename, link, unlink, on regular files, and
+ * fsync on folders.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -38,7 +39,8 @@ static int below(const char *path) {
 static int counts(int fd) {
     struct stat st;
     char link[64], path[PATH_MAX];
-    if (!under() || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) return 0;
+    /* Folders are flushed too, so that names survive. */
+    if (!under() || fstat(fd, &st) != 0 || !(S_ISREG(st.st_mode) || S_ISDIR(st.st_mode))) return 0;
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     ssize_t length = readlink(link, path, sizeof path - 1);
     if (length < 0) return 0;
@@ -138,6 +140,8 @@ static int counts_at(int dir, const char *path) {
 ON_PATH(rename, (const char *from, const char *to), (from, to), AT_FDCWD, to)
 ON_PATH(renameat, (int from_dir, const char *from, int to_dir, const char *to), (from_dir, from, to_dir, to), to_dir, to)
 ON_PATH(renameat2, (int from_dir, const char *from, int to_dir, const char *to, unsigned flags),
+        (from_dir, from, to_dir, to, flags), to_dir, to)
+ON_PATH(linkat, (int from_dir, const char *from, int to_dir, const char *to, int flags),
         (from_dir, from, to_dir, to, flags), to_dir, to)
 ON_PATH(unlink, (const char *path), (path), AT_FDCWD, path)
 ON_PATH(unlinkat, (int dir, const char *path, int flags), (dir, path, flags), dir, path)

@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
-use volcanic_a2a_types::{A2aErrorKind, RpcError};
+use volcanic_a2a_types::{A2aErrorKind, RpcError, TaskState};
 use volcanic_base::with_causes;
 use volcanic_net::NetError;
 
-use crate::{AGENTS_FILE, KeyError};
+use crate::{AGENTS_FILE, KeyError, frame::sanitize_remote_line};
+
+/// How much of a state's name is shown, in characters.
+const MAX_STATE: usize = 40;
 
 /// An error of a call to a remote agent.
 ///
@@ -104,6 +107,19 @@ pub enum ClientError {
         /// What it was to be asked, by its name in the specification.
         operation: &'static str,
     },
+    /// The agent says where the task asked for stands, but the rest of its answer is not what was asked for.
+    #[error(
+        "Agent \"{agent}\" says that the task is {}, but the rest of its answer cannot be used: {reason}.",
+        sanitize_remote_line(&.state.label(), MAX_STATE)
+    )]
+    UnreadableTask {
+        /// The agent.
+        agent: String,
+        /// Where the task stands.
+        state: TaskState,
+        /// What is wrong with the rest.
+        reason: String,
+    },
     /// The answer is larger than is read.
     #[error("The answer of agent \"{agent}\" is larger than {limit} bytes.")]
     TooLarge {
@@ -132,7 +148,10 @@ impl ClientError {
                 matches!(self.rpc_kind(), None | Some(A2aErrorKind::Internal))
             }
             // The remote mends its card or its answers.
-            Self::TimedOut { .. } | Self::Card { .. } | Self::Unexpected { .. } => true,
+            Self::TimedOut { .. }
+            | Self::Card { .. }
+            | Self::Unexpected { .. }
+            | Self::UnreadableTask { .. } => true,
             Self::KeyRejected { .. }
             | Self::Key { .. }
             | Self::Untrusted { .. }
@@ -148,7 +167,10 @@ impl ClientError {
             Self::Unreachable { source, .. } => !source.never_left(),
             // A gateway that gave up says nothing about what stands behind it.
             Self::Http { status, .. } => matches!(status, 408 | 500 | 502 | 504 | 200..=299),
-            Self::TimedOut { .. } | Self::Unexpected { .. } | Self::TooLarge { .. } => true,
+            Self::TimedOut { .. }
+            | Self::Unexpected { .. }
+            | Self::UnreadableTask { .. }
+            | Self::TooLarge { .. } => true,
             Self::KeyRejected { .. }
             | Self::Refused { .. }
             | Self::Card { .. }
@@ -172,6 +194,7 @@ impl ClientError {
             | Self::Key { .. }
             | Self::Untrusted { .. }
             | Self::Unexpected { .. }
+            | Self::UnreadableTask { .. }
             | Self::TooLarge { .. } => None,
         }
     }
@@ -188,6 +211,7 @@ impl ClientError {
             | Self::Untrusted { .. }
             | Self::Unsupported { .. }
             | Self::Unexpected { .. }
+            | Self::UnreadableTask { .. }
             | Self::TooLarge { .. } => None,
         }
     }
@@ -205,7 +229,26 @@ impl ClientError {
             | Self::Key { .. }
             | Self::Untrusted { .. }
             | Self::Unsupported { .. }
-            | Self::Unexpected { .. } => None,
+            | Self::Unexpected { .. }
+            | Self::UnreadableTask { .. } => None,
+        }
+    }
+
+    /// Where the task stands and what is wrong with the rest of the answer, if only that much could be read.
+    pub fn unreadable_task(&self) -> Option<(&TaskState, &str)> {
+        match self {
+            Self::UnreadableTask { state, reason, .. } => Some((state, reason)),
+            Self::Unreachable { .. }
+            | Self::TimedOut { .. }
+            | Self::KeyRejected { .. }
+            | Self::Refused { .. }
+            | Self::Http { .. }
+            | Self::Card { .. }
+            | Self::Key { .. }
+            | Self::Untrusted { .. }
+            | Self::Unsupported { .. }
+            | Self::Unexpected { .. }
+            | Self::TooLarge { .. } => None,
         }
     }
 }

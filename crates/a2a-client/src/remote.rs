@@ -20,6 +20,7 @@ mod binding;
 mod card;
 mod endpoint;
 mod events;
+mod glimpse;
 mod http_json;
 mod jsonrpc;
 mod line;
@@ -181,7 +182,8 @@ impl RemoteAgent {
     ///
     /// # Errors
     ///
-    /// [`ClientError`], also if another task comes back.
+    /// [`ClientError`], also if another task comes back; [`ClientError::UnreadableTask`] if it is the right one, and no
+    /// more than its state can be read.
     pub async fn get_task(
         &self,
         task_id: &TaskId,

@@ -68,9 +68,9 @@ pub use security::{
     SecurityScheme,
 };
 pub use service::{
-    AGENT_CARD_PATH, EXTENSIONS_HEADER, MEDIA_TYPE_A2A_JSON, MEDIA_TYPE_EVENT_STREAM,
-    MEDIA_TYPE_JSON, NOTIFICATION_TOKEN_HEADER, ProtocolVersion, ProtocolVersionError,
-    VERSION_HEADER, is_json_media_type, media_type_essence,
+    AGENT_CARD_PATH, EXTENSIONS_HEADER, HOPS_METADATA, MEDIA_TYPE_A2A_JSON,
+    MEDIA_TYPE_EVENT_STREAM, MEDIA_TYPE_JSON, NOTIFICATION_TOKEN_HEADER, ProtocolVersion,
+    ProtocolVersionError, VERSION_HEADER, is_json_media_type, media_type_essence,
 };
 pub use sse::{SseDecoder, SseError, SseEvent, SseLimits, encode_sse_comment, encode_sse_event};
 pub use state::{Role, TaskState};

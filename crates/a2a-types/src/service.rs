@@ -1,4 +1,4 @@
-//! What travels in HTTP headers and well-known places.
+//! What travels in HTTP headers, well-known places and metadata.
 
 use std::{fmt, str::FromStr};
 
@@ -16,6 +16,9 @@ pub const MEDIA_TYPE_A2A_JSON: &str = "application/a2a+json";
 pub const MEDIA_TYPE_JSON: &str = "application/json";
 /// The media type of streams.
 pub const MEDIA_TYPE_EVENT_STREAM: &str = "text/event-stream";
+/// The metadata member, of a message or a request, that counts the assistants a piece of work has come through. Not in the
+/// specification: it bounds chains of assistants that call each other.
+pub const HOPS_METADATA: &str = "volcanic.hops";
 
 /// A media type without its parameters.
 pub fn media_type_essence(content_type: &str) -> &str {
@@ -92,6 +95,11 @@ mod tests {
         for text in ["", "text/plain", "application/jsonp", "text/event-stream"] {
             assert!(!is_json_media_type(text), "{text}");
         }
+    }
+
+    #[test]
+    fn hops_are_counted_under_the_name_that_peers_know() {
+        assert_eq!(HOPS_METADATA, "volcanic.hops");
     }
 
     #[test]

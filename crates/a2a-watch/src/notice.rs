@@ -9,6 +9,8 @@ use crate::record::WatchRecord;
 
 /// How much of a remote's id is shown, in characters.
 const MAX_ID: usize = 200;
+/// How much of a reason is shown, in characters.
+const MAX_REASON: usize = 1000;
 
 fn stopped(record: &WatchRecord, text: &str) -> String {
     let context_id = record.context_id.as_ref();
@@ -44,6 +46,23 @@ pub(crate) fn too_large(record: &WatchRecord, limit: usize) -> String {
         &format!(
             "The answer of agent \"{}\" to task {} is larger than {limit} bytes and was not taken.",
             record.agent, record.task_id
+        ),
+    )
+}
+
+/// The task is `state`, and more of it cannot be read.
+pub(crate) fn unreadable(record: &WatchRecord, state: &str, reason: &str) -> String {
+    render_notice(
+        &record.agent,
+        &record.task_id,
+        record.context_id.as_ref(),
+        NoticeKind::NoResult,
+        &format!(
+            "Agent \"{}\" says that task {} is {state}, but what came of it cannot be read: {}. You can look at it again \
+             with action=status.",
+            record.agent,
+            record.task_id,
+            sanitize_remote_line(reason.trim_end_matches('.'), MAX_REASON)
         ),
     )
 }
@@ -110,6 +129,20 @@ pub(crate) fn imported(watches: &[WatchRecord]) -> String {
         "[A2A notice (watches imported)]\nThis workspace came with a list of tasks that were being followed: {}. They are \
          followed again from here; their results are read anew and will be delivered to this conversation.",
         tasks.join(", ")
+    )
+}
+
+/// A message failed to leave after its caller had.
+pub(crate) fn not_sent(agent: &str, context_id: Option<&ContextId>, reason: &str) -> String {
+    // The name is what the caller asked for; no entry need have it.
+    let agent = &sanitize_remote_line(agent, MAX_ID);
+    let reason = sanitize_remote_line(reason.trim_end_matches('.'), MAX_REASON);
+    ours(
+        agent,
+        "",
+        "not sent",
+        context_id,
+        &format!("A message to agent \"{agent}\" was not sent: {reason}."),
     )
 }
 

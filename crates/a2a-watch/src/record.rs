@@ -251,6 +251,11 @@ impl WatchRecord {
     }
 }
 
+/// The key under which it is told that a message did not leave after its caller had.
+pub(crate) fn not_sent_key(message_id: &MessageId) -> String {
+    format!("a2a-send:{message_id}:not-sent")
+}
+
 /// The key under which a send without a known outcome is announced.
 pub fn unknown_send_key(message_id: &MessageId) -> String {
     format!("a2a-send:{message_id}:unknown")

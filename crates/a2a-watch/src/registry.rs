@@ -11,6 +11,7 @@ mod reading;
 mod restoring;
 mod sending;
 mod settling;
+mod tickets;
 mod view;
 
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -61,6 +62,7 @@ pub fn spawn(
         jobs: JobQueue::default(),
         views: Views::default(),
         open_sends: HashSet::new(),
+        restoring: false,
     };
     tracker.spawn(registry.run().instrument(tracing::info_span!("watches")));
     WatchHandle::new(sender)
@@ -129,6 +131,8 @@ struct Registry {
     views: Views,
     /// Sends of this process that are still open in the store, so that a restore leaves them alone.
     open_sends: HashSet<MessageId>,
+    /// Whether the watches of earlier processes are being read. Until they are here nobody may act on their tasks.
+    restoring: bool,
 }
 
 /// Why the loop ended.
@@ -172,7 +176,7 @@ impl Registry {
                 biased;
                 () = stop.cancelled() => return Stopped::Cancelled,
                 Some(ended) = self.jobs.set.join_next_with_id() => self.on_joined(ended),
-                command = self.commands.recv() => match command {
+                command = self.commands.recv(), if !self.restoring => match command {
                     Some(command) => self.on_command(command),
                     None => return Stopped::NoHandles,
                 },
@@ -194,6 +198,7 @@ impl Registry {
             }
             Err(error) => {
                 tracing::error!(error = %error, "a job of the registry failed");
+                self.restoring = false;
                 if let Some(id) = self.jobs.owners.remove(&error.id()) {
                     self.on_broken_job(&id);
                 }

@@ -64,6 +64,9 @@ pub struct ToolReply {
     pub text: String,
     /// Whether the call failed.
     pub is_error: bool,
+    /// Whether it settled a delivery: the text is an outcome that the person sees if the model cannot speak about it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub settles: bool,
 }
 
 /// One message of the model's input.
@@ -82,4 +85,20 @@ pub enum Message {
     },
     /// The result of one call of the reply before it.
     Tool(ToolReply),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn result_from_before_outcomes_were_marked_settles_nothing() {
+        let kept = r#"{"call_id":"1","name":"a2a","text":"none","is_error":false}"#;
+        let mut reply: ToolReply = serde_json::from_str(kept).unwrap();
+        assert!(!reply.settles);
+        assert_eq!(serde_json::to_string(&reply).unwrap(), kept);
+        reply.settles = true;
+        let again = serde_json::from_str(&serde_json::to_string(&reply).unwrap()).unwrap();
+        assert_eq!(reply, again);
+    }
 }

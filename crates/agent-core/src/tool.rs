@@ -53,7 +53,8 @@ pub struct ToolOutput {
     pub text: String,
     /// Whether the call failed.
     pub is_error: bool,
-    /// The delivery this result settles; see [`crate::NewEntry::delivery_key`].
+    /// The delivery this result settles; see [`crate::NewEntry::delivery_key`]. If the run then ends without an answer, the
+    /// person is shown `text`, as with a delivered prompt.
     pub delivery_key: Option<PromptKey>,
     /// Called once the result is on disk. Not called when the key turned out to be taken, or on a crash:
     /// whoever passes it must be able to find that out later.

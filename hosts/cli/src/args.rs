@@ -59,7 +59,7 @@ pub struct ChatArgs {
     #[command(flatten)]
     #[expect(missing_docs, reason = "described where it is defined")]
     pub at: WorkspaceArgs,
-    /// `openai:NAME` (OPENAI_API_KEY, or OPENAI_BASE_URL of any server that speaks chat completions), `scripted`, or
+    /// `openai:NAME` (`OPENAI_API_KEY`, or `OPENAI_BASE_URL` of any server that speaks chat completions), `scripted`, or
     /// `scripted:RULES.toml`. Without it a scripted model answers.
     #[arg(long, value_name = "MODEL")]
     pub model: Option<String>,

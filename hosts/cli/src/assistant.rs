@@ -140,12 +140,13 @@ impl Assistant {
             clock,
             chance: Arc::clone(&chance),
         };
-        let handle = volcanic_agent_core::spawn(target, config, deps, &tracker, stop.child_token());
-        // Set once, right here.
-        let _ = session.set(handle.clone());
+        // Before the session: a run that goes on finds the watches of the tasks it knows.
         if let Some(watches) = &watches {
             watches.restore().await;
         }
+        let handle = volcanic_agent_core::spawn(target, config, deps, &tracker, stop.child_token());
+        // Set once, right here.
+        let _ = session.set(handle.clone());
         Ok(Self {
             session: handle,
             store,

@@ -3,7 +3,10 @@
 mod process;
 mod tour;
 
-use std::io::{IsTerminal as _, Write as _};
+use std::{
+    io::{IsTerminal as _, Write as _},
+    time::Duration,
+};
 
 use anyhow::{Context as _, Result};
 use serde_json::json;
@@ -17,6 +20,9 @@ use crate::{
     environment::Environment,
     exit::{Exit, told},
 };
+
+/// How long the tour waits for anything.
+const PATIENCE: Duration = Duration::from_secs(8);
 
 const WELCOME: &str = "\
 A remote agent runs beside this chat; both speak A2A over a real socket. The
@@ -47,6 +53,7 @@ pub(crate) async fn demo(args: &DemoArgs, environment: &Environment) -> Result<E
         rules: None,
         folder: folder.path(),
         chance: &chance,
+        patience: PATIENCE,
     };
     if args.tour || !(std::io::stdin().is_terminal() && std::io::stdout().is_terminal()) {
         let mut screen = std::io::stdout();

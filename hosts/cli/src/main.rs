@@ -3,17 +3,12 @@
 use std::{io::Write as _, process::ExitCode};
 
 use clap::Parser as _;
+use tracing_subscriber::EnvFilter;
 use volcanic_cli::{Cli, Environment, Exit, run, told};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    tracing_subscriber::fmt()
-        .with_writer(std::io::stderr)
-        .with_env_filter(
-            tracing_subscriber::EnvFilter::try_from_default_env()
-                .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("error")),
-        )
-        .init();
+    tracing_subscriber::fmt().with_writer(std::io::stderr).with_env_filter(logged()).init();
     // Libraries below us bring more than one TLS provider; this one is used wherever none is named. It fails only when
     // one is installed already, which is as good.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
@@ -34,6 +29,15 @@ fn main() -> ExitCode {
     // A blocked read of the terminal must not hold the process.
     runtime.shutdown_background();
     code
+}
+
+/// What is logged: errors, or what `RUST_LOG` says, but never what people write to a model.
+fn logged() -> EnvFilter {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("error"));
+    match "rig=off".parse() {
+        Ok(off) => filter.add_directive(off),
+        Err(_) => filter,
+    }
 }
 
 fn fail(error: &anyhow::Error, exit: Exit) -> ExitCode {

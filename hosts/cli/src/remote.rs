@@ -1,6 +1,7 @@
 //! Remote agents from the command line: `agents`, `send`, `status`, `cancel`. None of them touches a watch.
 
 use std::{
+    fmt::Write as _,
     io::{Write as _, stderr, stdout},
     path::Path,
     sync::Arc,
@@ -145,7 +146,8 @@ fn write_json(value: &Value) -> Result<()> {
         // breaks of Unicode are among them, so that a line stays a line.
         match character {
             '\u{7f}'..='\u{9f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
-                line.push_str(&format!("\\u{:04x}", u32::from(character)));
+                // Writing to a string cannot fail.
+                let _ = write!(line, "\\u{:04x}", u32::from(character));
             }
             plain => line.push(plain),
         }

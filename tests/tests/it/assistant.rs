@@ -23,16 +23,17 @@ use volcanic_agent_core::{
     SourceRef, TargetId,
 };
 use volcanic_base::{Chance, ManualClock, SystemClock};
-use volcanic_net::{NetClient, NetConfig};
+use volcanic_net::{NetClient, NetConfig, RootCertificates};
 use volcanic_store::Store;
 
-use crate::mortal::{Death, MortalStore};
+use crate::mortal::{End, MortalStore};
 use crate::remote::{Remote, within};
 
 /// What stands before every prompt: the store's clock stands still.
 const HEADER: &str = "[2026-10-08 14:05 +02:00 Europe/Berlin, Thu]\n";
 
 /// What survives a process: its state and its workspace.
+#[derive(Clone)]
 pub(crate) struct Home {
     folder: Arc<TempDir>,
 }
@@ -42,7 +43,7 @@ pub(crate) struct Home {
 pub(crate) struct Setup {
     /// How long `send` waits.
     pub(crate) wait: Duration,
-    pub(crate) death: Option<Death>,
+    pub(crate) end: Option<End>,
     /// Whether a push route is served.
     pub(crate) pushes: bool,
     /// Whether the conversation may be delivered into.
@@ -56,7 +57,7 @@ impl Default for Setup {
     fn default() -> Self {
         Self {
             wait: Duration::from_secs(10),
-            death: None,
+            end: None,
             pushes: false,
             known: true,
             session: true,
@@ -81,7 +82,7 @@ pub(crate) struct Assistant {
     session: Option<SessionHandle>,
     process: (TaskTracker, CancellationToken),
     /// Kept for as long as it runs.
-    home: Option<Arc<TempDir>>,
+    _home: Home,
     /// Where pushes arrive.
     pub(crate) push_base: Option<Url>,
 }
@@ -90,6 +91,9 @@ impl Home {
     pub(crate) fn new() -> Self {
         let home = Self { folder: Arc::new(tempfile::tempdir().unwrap()) };
         std::fs::create_dir_all(home.workspace().join(".volcanic/a2a")).unwrap();
+        // Reading the system's roots would be most of what a short life costs.
+        let root = rcgen::generate_simple_self_signed(["nobody.example".to_owned()]).unwrap();
+        std::fs::write(home.roots(), root.cert.pem()).unwrap();
         home
     }
 
@@ -102,6 +106,10 @@ impl Home {
 
     pub(crate) fn workspace(&self) -> PathBuf {
         self.folder.path().join("workspace")
+    }
+
+    fn roots(&self) -> PathBuf {
+        self.folder.path().join("roots.pem")
     }
 
     pub(crate) fn write_agents(&self, text: &str) {
@@ -119,11 +127,9 @@ impl Home {
 
     pub(crate) async fn start_with(&self, setup: Setup, model: ScriptedModel) -> Assistant {
         let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-        let (database, workspace) = (self.folder.path().join("state/state.db"), self.workspace());
-        let started = runtime.spawn(start(database, workspace, setup, model));
+        let started = runtime.spawn(start(self.clone(), setup, model));
         let mut assistant = within(started).await.unwrap();
         assistant.runtime = Some(runtime);
-        assistant.home = Some(Arc::clone(&self.folder));
         assistant
     }
 }
@@ -132,14 +138,11 @@ pub(crate) fn target() -> TargetId {
     TargetId::new("111")
 }
 
-async fn start(
-    database: PathBuf,
-    workspace: PathBuf,
-    setup: Setup,
-    model: ScriptedModel,
-) -> Assistant {
+async fn start(home: Home, setup: Setup, model: ScriptedModel) -> Assistant {
+    let database = home.folder.path().join("state/state.db");
+    let workspace = home.workspace();
     let clock = ManualClock::at("2026-10-08T12:05:00Z".parse().unwrap());
-    let store = MortalStore::new(Store::open(&database, Arc::new(clock)).unwrap(), setup.death);
+    let store = MortalStore::new(Store::open(&database, Arc::new(clock)).unwrap(), setup.end);
     let (tracker, stop) = (TaskTracker::new(), CancellationToken::new());
     let chance = Arc::new(Chance::from_os());
     let session: Arc<OnceLock<SessionHandle>> = Arc::default();
@@ -150,10 +153,8 @@ async fn start(
         }
     });
     let known = setup.known.then(|| (target(), workspace.clone()));
-    let listener = match setup.pushes {
-        true => Some(TcpListener::bind("127.0.0.1:0").await.unwrap()),
-        false => None,
-    };
+    let listener =
+        if setup.pushes { Some(TcpListener::bind("127.0.0.1:0").await.unwrap()) } else { None };
     let push_base = listener
         .as_ref()
         .map(|listener| Url::parse(&format!("http://{}", listener.local_addr().unwrap())).unwrap());
@@ -163,9 +164,11 @@ async fn start(
         ..WatchConfig::new(ClientConfig::default(), 1 << 20).scaled(0.01)
     };
     (setup.change)(&mut config);
+    let roots = RootCertificates::PemFile(home.roots());
+    let net = NetConfig { roots, ..NetConfig::default() };
     let deps = WatchDeps {
         store: Arc::new(store.clone()),
-        transport: Arc::new(NetClient::new(NetConfig::default()).unwrap()),
+        transport: Arc::new(NetClient::new(net).unwrap()),
         keys: plain_keys(),
         clock: Arc::new(SystemClock),
         chance: Arc::clone(&chance),
@@ -177,6 +180,8 @@ async fn start(
         tracker.spawn(serve(listener, routes, stop.child_token()));
     }
     let tool = A2aToolConfig { wait: setup.wait, ..A2aToolConfig::new(workspace) };
+    // Before the session: a run that goes on finds the watches of the tasks it knows.
+    watches.restore().await;
     if setup.session {
         let zone = TimeZone::get("Europe/Berlin").unwrap();
         let deps = SessionDeps {
@@ -191,7 +196,6 @@ async fn start(
             volcanic_agent_core::spawn(target(), config, deps, &tracker, stop.child_token());
         let _ = session.set(handle);
     }
-    watches.restore().await;
     let session = session.get().cloned();
     Assistant {
         runtime: None,
@@ -200,7 +204,7 @@ async fn start(
         model,
         session,
         process: (tracker, stop),
-        home: None,
+        _home: home,
         push_base,
     }
 }
@@ -338,6 +342,19 @@ pub(crate) fn call(arguments: Value) -> ScriptedStep {
 /// A message for the remote.
 pub(crate) fn send(message: &str) -> ScriptedStep {
     call(serde_json::json!({"action": "send", "agent": "bot", "message": message}))
+}
+
+/// A call with the id that stands behind `mark` in what the model was asked last.
+pub(crate) fn call_with(
+    mark: &'static str,
+    arguments: impl FnOnce(&str) -> Value + Send + 'static,
+) -> ScriptedStep {
+    ScriptedStep::made(move |request| {
+        let asked = format!("{:?}", request.messages);
+        let start = asked.rfind(mark).unwrap() + mark.len();
+        // All ids of the remote are UUIDs.
+        ScriptedReply::call("a2a", arguments(&asked[start..start + 36]))
+    })
 }
 
 /// A reply.

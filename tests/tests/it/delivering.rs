@@ -1,5 +1,7 @@
 use volcanic_a2a_watch::{WatchState, WatchTarget};
-use volcanic_agent_core::{ModelErrorKind, ScriptedModel, ScriptedReply, ScriptedStep, SourceRef};
+use volcanic_agent_core::{
+    ModelErrorKind, ScriptedModel, ScriptedReply, ScriptedStep, SessionStore as _, SourceRef,
+};
 
 use crate::assistant::{Home, Setup, says, send, target};
 use crate::remote::{Remote, within};
@@ -83,7 +85,6 @@ async fn delivery_belongs_to_the_message_that_started_its_task() {
     remote.release("it");
     assistant.wait_line(&remote, "assistant: 2").await;
     let mut sources = Vec::new();
-    use volcanic_agent_core::SessionStore as _;
     while let Some(item) = assistant.store.next_outbox(&target()).await.unwrap() {
         sources.push(item.source.unwrap());
     }
@@ -115,7 +116,7 @@ async fn results_that_arrive_during_a_run_wait_for_its_end_in_their_order() {
     remote.wait_received(2).await;
     remote.release("a");
     within(async {
-        while assistant.waiting(&remote).await.len() < 1 {
+        while assistant.waiting(&remote).await.is_empty() {
             tokio::time::sleep(std::time::Duration::from_millis(5)).await;
         }
     })

@@ -14,13 +14,15 @@ use volcanic_agent_core::{
 };
 use volcanic_store::Store;
 
-/// When a process dies.
+/// When and how a process ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Death {
-    /// Right before its n-th write, from 0.
+pub(crate) enum End {
+    /// It dies right before its n-th write, from 0.
     Before(u64),
-    /// Right after it: it is on disk, and nobody hears of it.
+    /// It dies right after it: it is on disk, and nobody hears of it.
     After(u64),
+    /// It is told to stop when the write begins, and goes on until it has.
+    Told(u64),
 }
 
 /// A store whose process may die. After that no call on it ever ends.
@@ -33,13 +35,13 @@ pub(crate) struct MortalStore {
 #[derive(Debug)]
 struct Life {
     writes: AtomicU64,
-    death: Option<Death>,
-    dead: watch::Sender<bool>,
+    end: Option<End>,
+    over: watch::Sender<bool>,
 }
 
 impl MortalStore {
-    pub(crate) fn new(store: Store, death: Option<Death>) -> Self {
-        let life = Life { writes: AtomicU64::new(0), death, dead: watch::Sender::new(false) };
+    pub(crate) fn new(store: Store, end: Option<End>) -> Self {
+        let life = Life { writes: AtomicU64::new(0), end, over: watch::Sender::new(false) };
         Self { store, life: Arc::new(life) }
     }
 
@@ -48,10 +50,14 @@ impl MortalStore {
         self.life.writes.load(Ordering::SeqCst)
     }
 
-    /// Ends when the process died.
-    pub(crate) async fn died(&self) {
-        let mut dead = self.life.dead.subscribe();
-        dead.wait_for(|dead| *dead).await.unwrap();
+    /// Waits for the moment at which the process dies or is to stop.
+    pub(crate) async fn over(&self) {
+        let mut over = self.life.over.subscribe();
+        over.wait_for(|over| *over).await.unwrap();
+    }
+
+    fn is_dead(&self) -> bool {
+        !matches!(self.life.end, None | Some(End::Told(_))) && *self.life.over.borrow()
     }
 
     pub(crate) async fn close(&self) {
@@ -60,22 +66,25 @@ impl MortalStore {
 
     async fn write<T>(&self, work: impl Future<Output = T>) -> T {
         let number = self.life.writes.fetch_add(1, Ordering::SeqCst);
-        self.dies_if(Death::Before(number)).await;
+        if self.life.end == Some(End::Told(number)) {
+            self.life.over.send_replace(true);
+        }
+        self.dies_if(End::Before(number)).await;
         let value = self.read(work).await;
-        self.dies_if(Death::After(number)).await;
+        self.dies_if(End::After(number)).await;
         value
     }
 
     async fn read<T>(&self, work: impl Future<Output = T>) -> T {
-        if *self.life.dead.borrow() {
+        if self.is_dead() {
             std::future::pending::<()>().await;
         }
         work.await
     }
 
-    async fn dies_if(&self, death: Death) {
-        if self.life.death == Some(death) {
-            self.life.dead.send_replace(true);
+    async fn dies_if(&self, end: End) {
+        if self.life.end == Some(end) {
+            self.life.over.send_replace(true);
             std::future::pending::<()>().await;
         }
     }

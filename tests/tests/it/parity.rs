@@ -16,7 +16,7 @@ use volcanic_agent_core::{
 use volcanic_base::ManualClock;
 use volcanic_store::Store;
 
-const SEQUENCES: u32 = 96;
+const SEQUENCES: u32 = 48;
 
 /// One call on a store. Small numbers stand for targets, keys and places in the order of acceptance.
 #[derive(Debug, Clone)]
@@ -174,9 +174,9 @@ fn prompt(target: u8, number: u8) -> NewPrompt {
     NewPrompt {
         target: name(target),
         key: key(number),
-        origin: if number % 2 == 0 { Origin::Owner } else { Origin::Delivery },
+        origin: if number.is_multiple_of(2) { Origin::Owner } else { Origin::Delivery },
         hops: u32::from(number),
-        source: (number % 3 == 0).then(|| SourceRef::new("7")),
+        source: (number.is_multiple_of(3)).then(|| SourceRef::new("7")),
         text: format!("text {number}"),
     }
 }
@@ -209,6 +209,7 @@ fn entry(kind: u8, settles: Option<u8>) -> NewEntry {
             name: "a2a".to_owned(),
             text: "none".to_owned(),
             is_error: false,
+            settles: settles.is_some(),
         }),
         4 => EntryBody::Failed {
             blocks: Vec::new(),

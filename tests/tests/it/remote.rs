@@ -29,7 +29,7 @@ pub(crate) fn within<T>(what: impl Future<Output = T>) -> impl Future<Output = T
     async move {
         match tokio::time::timeout(PATIENCE, what).await {
             Ok(value) => value,
-            Err(_) => panic!("what {caller} waits for does not come"),
+            Err(late) => panic!("what {caller} waits for does not come: {late}"),
         }
     }
 }
@@ -56,7 +56,8 @@ type Say = Option<String>;
 /// The scripted agent, and beside it tasks that wait for the test:
 ///
 /// - `hold WORD` works until [`Remote::release`], then says `finished: WORD`;
-/// - `login WORD` wants a login, then works like `hold`.
+/// - `login WORD` wants a login, then works like `hold`;
+/// - `gate WORD` wants a login and waits for another message.
 #[derive(Debug)]
 struct HoldingAgent {
     scripted: ScriptedAgent,
@@ -117,7 +118,8 @@ impl RemoteSetup {
         agent: &Arc<HoldingAgent>,
     ) -> (TaskTracker, CancellationToken) {
         let (tracker, cancel) = (TaskTracker::new(), CancellationToken::new());
-        let client = NetClient::new(NetConfig::default()).unwrap();
+        let client =
+            || Arc::new(NetClient::new(NetConfig::default()).unwrap()) as Arc<dyn Transport>;
         let auth: Arc<dyn CallerAuth> = match &self.key {
             Some(key) => {
                 Arc::new(StaticKeys::new([("assistant".to_owned(), Secret::new(key.as_str()))]))
@@ -136,7 +138,7 @@ impl RemoteSetup {
             card: Arc::new(ScriptedAgent::card()),
             clock: Arc::new(SystemClock),
             chance: Arc::new(Chance::from_os()),
-            push: self.pushes.then(|| Arc::new(client) as Arc<dyn Transport>),
+            push: self.pushes.then(client),
         };
         let routes = router(config, deps, &tracker, cancel.clone());
         let serving = ServeConfig { grace: Duration::from_millis(500), ..ServeConfig::default() };
@@ -237,18 +239,15 @@ impl HoldingAgent {
             Some(Ok(held)) => held.get(word).cloned().flatten(),
             Some(Err(_)) | None => return,
         };
-        match said {
-            Some(question) => {
-                self.held.send_modify(|held| {
-                    held.remove(word);
-                });
-                let _ = sink.ask(&question).await;
-            }
-            None => {
-                let text = vec![Part::text(format!("finished: {word}"))];
-                let _ = sink.artifact(Artifact::new("response", text).with_name("response")).await;
-                let _ = sink.complete().await;
-            }
+        if let Some(question) = said {
+            self.held.send_modify(|held| {
+                held.remove(word);
+            });
+            let _ = sink.ask(&question).await;
+        } else {
+            let text = vec![Part::text(format!("finished: {word}"))];
+            let _ = sink.artifact(Artifact::new("response", text).with_name("response")).await;
+            let _ = sink.complete().await;
         }
     }
 }
@@ -273,6 +272,8 @@ impl Executor for HoldingAgent {
         } else if let Some(word) = text.strip_prefix("login ") {
             let _ = sink.auth_required("Please log in.").await;
             self.hold(word, &sink, &cancel).await;
+        } else if text.starts_with("gate ") {
+            let _ = sink.auth_required("Please log in.").await;
         } else {
             self.scripted.execute(turn, sink, cancel).await;
         }

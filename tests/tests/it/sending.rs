@@ -2,9 +2,8 @@ use std::time::Duration;
 
 use serde_json::json;
 use volcanic_a2a_watch::{SendEnd, SendOrder, WatchState, WatchTarget};
-use volcanic_agent_core::{ScriptedReply, ScriptedStep};
 
-use crate::assistant::{Home, Setup, call, says, send};
+use crate::assistant::{Home, Setup, call, call_with, says, send};
 use crate::remote::{Remote, RemoteSetup, within};
 
 const KEY: &str = "k_secret_0123456789";
@@ -33,15 +32,10 @@ async fn send_completes_within_wait_returns_answer_and_ids() {
 #[tokio::test]
 async fn send_continues_context() {
     let remote = Remote::new().await;
-    let again = ScriptedStep::made(|request| {
-        let text = format!("{request:?}");
-        let start = text.find("(context ").unwrap() + 9;
-        let context = &text[start..text[start..].find(')').unwrap() + start];
-        ScriptedReply::call(
-            "a2a",
-            json!({"action": "send", "agent": "bot", "message": "echo two", "contextId": context}),
-        )
-    });
+    let again = call_with(
+        "(context ",
+        |context| json!({"action": "send", "agent": "bot", "message": "echo two", "contextId": context}),
+    );
     let steps = [send("echo one"), says("1"), again, says("2")];
     let assistant = Home::with(&remote).start(Setup::default(), steps).await;
     assistant.say("first").await;
@@ -58,13 +52,10 @@ async fn send_continues_context() {
 #[tokio::test]
 async fn send_input_required_returns_question_and_answer_with_task_id_continues_task() {
     let remote = Remote::new().await;
-    let answer = ScriptedStep::made(|request| {
-        let text = format!("{request:?}");
-        let start = text.find("taskId=").unwrap() + 7;
-        let task = &text[start..start + 36];
-        let answer = json!({"action": "send", "agent": "bot", "message": "Friday", "taskId": task});
-        ScriptedReply::call("a2a", answer)
-    });
+    let answer = call_with(
+        "taskId=",
+        |task| json!({"action": "send", "agent": "bot", "message": "Friday", "taskId": task}),
+    );
     let steps = [send("book a table"), says("Which day?"), answer, says("Booked.")];
     let assistant = Home::with(&remote).start(Setup::default(), steps).await;
     assistant.say("book").await;
@@ -224,14 +215,8 @@ async fn result_never_contains_key() {
 #[tokio::test]
 async fn status_returns_task_and_its_result_still_comes_by_itself() {
     let remote = Remote::new().await;
-    let status = ScriptedStep::made(|request| {
-        let text = format!("{request:?}");
-        let start = text.find(": task ").unwrap() + 7;
-        ScriptedReply::call(
-            "a2a",
-            json!({"action": "status", "agent": "bot", "taskId": &text[start..start + 36]}),
-        )
-    });
+    let status =
+        call_with(": task ", |task| json!({"action": "status", "agent": "bot", "taskId": task}));
     let steps = [send("hold it"), status, says("It runs."), says("It is there.")];
     let assistant = Home::with(&remote).start(Setup::at_once(), steps).await;
     assistant.say("go").await;
@@ -248,14 +233,8 @@ async fn status_returns_task_and_its_result_still_comes_by_itself() {
 #[tokio::test]
 async fn cancel_cancels_remote_and_drops_watch() {
     let remote = Remote::new().await;
-    let cancel = ScriptedStep::made(|request| {
-        let text = format!("{request:?}");
-        let start = text.find(": task ").unwrap() + 7;
-        ScriptedReply::call(
-            "a2a",
-            json!({"action": "cancel", "agent": "bot", "taskId": &text[start..start + 36]}),
-        )
-    });
+    let cancel =
+        call_with(": task ", |task| json!({"action": "cancel", "agent": "bot", "taskId": task}));
     let steps = [send("hold it"), says("It runs."), cancel, says("It is off.")];
     let assistant = Home::with(&remote).start(Setup::at_once(), steps).await;
     assistant.say("go").await;

@@ -39,6 +39,31 @@ async fn stop_of_a_turn_leaves_the_task_watched_and_its_result_is_delivered_late
 }
 
 #[tokio::test]
+async fn stopped_send_that_its_agent_cannot_be_reached_for_is_told() {
+    let remote = Remote::new().await;
+    let home = Home::with(&remote);
+    // Takes connections and says nothing.
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = silent.local_addr().unwrap();
+    home.write_agents(&format!(r#"[{{"name": "bot", "url": "http://{address}/"}}]"#));
+    let steps = [send("hold it"), says("It did not leave.")];
+    let assistant = home.start(Setup::default(), steps).await;
+    assistant.accept("m1", "go").await;
+    let (connection, _) = within(silent.accept()).await.unwrap();
+    within(assistant.session().abort()).await.unwrap();
+    drop((connection, silent));
+    let transcript = assistant.wait_line(&remote, "It did not leave.").await;
+    assert_eq!(transcript[2], LEFT);
+    assert!(
+        transcript[4].starts_with(
+            "delivery: [A2A result from \"bot\" (not sent)]\nA message to agent \"bot\" was not sent: Could not reach"
+        ),
+        "{transcript:#?}"
+    );
+    assert_eq!(transcript.len(), 6, "{transcript:#?}");
+}
+
+#[tokio::test]
 async fn stop_of_a_delivered_run_shows_its_text() {
     let remote = Remote::new().await;
     let steps = [send("hold it"), says("It runs."), ScriptedReply::hang().into()];

@@ -1,8 +1,9 @@
 use std::time::Duration;
 
+use serde_json::json;
 use volcanic_a2a_watch::WatchState;
 
-use crate::assistant::{Home, Setup, says, send};
+use crate::assistant::{Home, Setup, call_with, says, send};
 use crate::remote::Remote;
 
 #[tokio::test]
@@ -77,14 +78,10 @@ async fn watch_timeout_delivers_notice() {
 #[tokio::test]
 async fn delivered_question_is_answered_and_its_outcome_delivered_too() {
     let remote = Remote::new().await;
-    let answer = volcanic_agent_core::ScriptedStep::made(|request| {
-        let text = format!("{request:?}");
-        let start = text.find("taskId=").unwrap() + 7;
-        let order = serde_json::json!(
-            {"action": "send", "agent": "bot", "message": "hold it", "taskId": &text[start..start + 36]}
-        );
-        volcanic_agent_core::ScriptedReply::call("a2a", order)
-    });
+    let answer = call_with(
+        "taskId=",
+        |task| json!({"action": "send", "agent": "bot", "message": "hold it", "taskId": task}),
+    );
     let steps =
         [send("hold it"), says("It runs."), says("Which?"), answer, says("On it."), says("Done.")];
     let assistant = Home::with(&remote).start(Setup::at_once(), steps).await;
@@ -140,14 +137,10 @@ async fn login_is_told_once_and_the_outcome_after_it() {
 #[tokio::test]
 async fn busy_context_names_the_task_that_is_watched() {
     let remote = Remote::new().await;
-    let again = volcanic_agent_core::ScriptedStep::made(|request| {
-        let text = format!("{request:?}");
-        let start = text.find("(context ").unwrap() + 9;
-        let order = serde_json::json!(
-            {"action": "send", "agent": "bot", "message": "more", "contextId": &text[start..start + 36]}
-        );
-        volcanic_agent_core::ScriptedReply::call("a2a", order)
-    });
+    let again = call_with(
+        "(context ",
+        |context| json!({"action": "send", "agent": "bot", "message": "more", "contextId": context}),
+    );
     let steps = [send("hold it"), says("It runs."), again, says("Later.")];
     let assistant = Home::with(&remote).start(Setup::at_once(), steps).await;
     assistant.say("go").await;

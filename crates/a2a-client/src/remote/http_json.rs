@@ -15,11 +15,12 @@ use volcanic_net::{CallKind, NetBody, retry_after_by_date};
 
 use super::{
     endpoint::{AnswerLimits, Endpoint, is_event_stream},
+    glimpse,
     line::Line,
     operation::Operation,
     stream::{self, Event},
 };
-use crate::ClientError;
+use crate::{AgentProtocol, ClientError};
 
 /// Agents answer with either type.
 const ACCEPT_JSON: &str = "application/a2a+json, application/json";
@@ -52,7 +53,10 @@ impl HttpJson {
         }
         let body = line.read(body, limits.size, deadline).await?;
         if head.status.is_success() {
-            read_answer(line, &body)
+            read_answer(line, &body).map_err(|error| {
+                let answer = str::from_utf8(&body).unwrap_or_default();
+                glimpse::beside(error, AgentProtocol::V1, answer, operation.task())
+            })
         } else {
             Err(read_error(line, head.status, &head.headers, &body))
         }
@@ -169,6 +173,7 @@ fn is_of_the_verb(error: &ClientError) -> bool {
         | ClientError::Key { .. }
         | ClientError::Untrusted { .. }
         | ClientError::Unexpected { .. }
+        | ClientError::UnreadableTask { .. }
         | ClientError::Unsupported { .. }
         | ClientError::TooLarge { .. } => false,
     }

@@ -19,6 +19,7 @@ use volcanic_net::{CallKind, retry_after_by_date};
 
 use super::{
     endpoint::{AnswerLimits, Endpoint, MAX_MESSAGE, is_event_stream},
+    glimpse,
     line::Line,
     operation::Operation,
     stream::{self, Event},
@@ -68,6 +69,7 @@ impl JsonRpc {
         let body = line.read(body, limits.size, deadline).await?;
         let answer = self.decode(O::METHOD, &exchange.id, head.status, &head.headers, &body)?;
         read_result(line, self.dialect, O::METHOD, answer)
+            .map_err(|error| glimpse::beside(error, self.dialect, answer.get(), operation.task()))
     }
 
     /// Calls a method that answers with a stream.

@@ -25,6 +25,11 @@ pub(super) trait Operation: Serialize + Sync {
     /// Verb and path over HTTP+JSON.
     fn route(&self) -> Route;
 
+    /// The task that comes back, if the answer is one.
+    fn task(&self) -> Option<&TaskId> {
+        None
+    }
+
     /// The query string over HTTP+JSON.
     fn query(&self) -> String {
         String::new()
@@ -66,6 +71,10 @@ impl Operation for GetTaskRequest {
         Route::GetTask(self.id.clone())
     }
 
+    fn task(&self) -> Option<&TaskId> {
+        Some(&self.id)
+    }
+
     fn query(&self) -> String {
         self.to_query()
     }
@@ -90,6 +99,10 @@ impl Operation for CancelTaskRequest {
 
     fn route(&self) -> Route {
         Route::CancelTask(self.id.clone())
+    }
+
+    fn task(&self) -> Option<&TaskId> {
+        Some(&self.id)
     }
 }
 

@@ -225,6 +225,25 @@ async fn continued_task_must_stay_the_same_and_in_its_context() {
 }
 
 #[tokio::test]
+async fn task_that_cannot_be_read_still_says_where_it_stands() {
+    let broken = json!({"id": "t1", "artifacts": [], "status": {
+        "state": "TASK_STATE_COMPLETED", "timestamp": "yesterday"}});
+    let error = got(move |seen| result(seen, &broken)).await;
+    let (state, reason) = error.unreadable_task().unwrap();
+    assert_eq!(*state, TaskState::Completed);
+    assert!(reason.contains("timestamp"), "{reason}");
+    assert!(
+        error.to_string().starts_with(
+            "Agent \"travel-bot\" says that the task is completed, but the rest of its answer cannot be used: "
+        ),
+        "{error}"
+    );
+    let other = json!({"id": "t2", "status": {"state": "TASK_STATE_COMPLETED", "timestamp": 5}});
+    let error = got(move |seen| result(seen, &other)).await;
+    assert!(matches!(error, ClientError::Unexpected { .. }), "{error:?}");
+}
+
+#[tokio::test]
 async fn deep_json_is_refused() {
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     let error = got(move |_| {

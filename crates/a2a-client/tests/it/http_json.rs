@@ -268,6 +268,10 @@ async fn answers_to_something_else_are_refused() {
     for (answer, reason) in [
         (json!({"id": "t2", "status": {}}), "it is about another task"),
         (json!({"id": "t1"}), "`status`: required but missing"),
+        (
+            json!({"id": "t2", "status": {"state": "TASK_STATE_COMPLETED", "timestamp": 5}}),
+            "`status.timestamp`",
+        ),
         (json!("x"), "invalid type"),
     ] {
         let error = got(move |_| json_of(200, &answer)).await;
@@ -318,6 +322,18 @@ async fn key_that_is_repeated_is_masked() {
     let events = all(agent.subscribe(&"t1".into()).await.unwrap()).await;
     let shown = format!("{error:?} {events:?}");
     assert!(shown.contains("***") && !shown.contains(KEY), "{shown}");
+}
+
+#[tokio::test]
+async fn task_that_cannot_be_read_still_says_where_it_stands() {
+    let error = got(|_| {
+        json_of(
+            200,
+            &json!({"id": "t1", "status": {"state": "TASK_STATE_COMPLETED", "timestamp": 5}}),
+        )
+    })
+    .await;
+    assert_eq!(error.unreadable_task().unwrap().0, &TaskState::Completed);
 }
 
 #[tokio::test]

@@ -267,6 +267,18 @@ async fn errors_with_any_data_are_readable() {
 }
 
 #[tokio::test]
+async fn task_that_cannot_be_read_still_says_where_it_stands() {
+    let script = old(|seen| {
+        let mut broken = old_task("t1", "input-required");
+        broken["status"]["timestamp"] = json!("yesterday");
+        result(seen, &broken)
+    });
+    let (_running, agent) = connected(&script).await;
+    let error = agent.get_task(&"t1".into(), None).await.unwrap_err();
+    assert_eq!(error.unreadable_task().unwrap().0, &TaskState::InputRequired);
+}
+
+#[tokio::test]
 async fn answers_that_are_none_are_refused() {
     for answer in [json!({}), json!([]), json!("x"), json!({"kind": "new"}), json!({"task": 1})] {
         let script = old(move |seen| result(seen, &answer));

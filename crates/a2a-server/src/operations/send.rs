@@ -6,7 +6,7 @@ use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 use volcanic_a2a_types::{
-    ContextId, JsonObject, Message, Role, SendMessageRequest, SendMessageResponse,
+    ContextId, HOPS_METADATA, JsonObject, Message, Role, SendMessageRequest, SendMessageResponse,
     TaskPushNotificationConfig, TaskState,
 };
 
@@ -21,9 +21,6 @@ use crate::{
         task_event,
     },
 };
-
-/// The metadata key that counts the agents a piece of work has come through.
-pub(crate) const HOPS_KEY: &str = "volcanic.hops";
 
 /// A turn that has begun.
 struct Begun {
@@ -327,7 +324,7 @@ impl Core {
 }
 
 fn hops(metadata: Option<&JsonObject>) -> Option<u32> {
-    let value = metadata?.get(HOPS_KEY)?;
+    let value = metadata?.get(HOPS_METADATA)?;
     // Peers that keep numbers as doubles send 1.0.
     let whole = value.as_u64().or_else(|| {
         let number = value.as_f64()?;

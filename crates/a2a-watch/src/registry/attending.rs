@@ -45,7 +45,7 @@ pub(super) async fn attend(
         () = left => None,
         settled = tokio::time::timeout(wait, settle(context, remote, &record.task_id, &mut hinted)) => settled.ok(),
     };
-    let Some(task) = settled else { return Waited::Unsettled { hinted } };
+    let Some(task) = settled.flatten() else { return Waited::Unsettled { hinted } };
     match save(context, &record.workspace, &record.agent, &task).await {
         Ok(outcome) => {
             Waited::Settled { label: task.status.state.label(), outcome: Box::new(outcome) }
@@ -57,13 +57,14 @@ pub(super) async fn attend(
     }
 }
 
-/// Reads the task after every hint until a read finds it settled.
+/// Reads the task after every hint until a read finds it settled. Nothing comes of a settled task that cannot be read: its
+/// watch tells that.
 async fn settle(
     context: &Context,
     remote: &RemoteAgent,
     task_id: &TaskId,
     hinted: &mut bool,
-) -> Task {
+) -> Option<Task> {
     if !*hinted && remote.streams() {
         // A stream that fails or ends is one more hint; from then on the task is read at intervals.
         if let Ok(stream) = remote.subscribe(task_id).await {
@@ -75,9 +76,13 @@ async fn settle(
         match remote.get_task(task_id, Some(0)).await {
             Ok(task) if task.status.state.is_settled() => {
                 *hinted = true;
-                return task;
+                return Some(task);
             }
             Ok(_) => {}
+            Err(error) if error.unreadable_task().is_some_and(|(state, _)| state.is_settled()) => {
+                *hinted = true;
+                return None;
+            }
             Err(error) => {
                 tracing::debug!(task.id = %task_id, error = %error, "a read inside the wait failed");
             }

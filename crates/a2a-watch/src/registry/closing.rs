@@ -34,6 +34,14 @@ pub(super) async fn close(context: &Context, open: &OpenSend, tell: bool) {
     }
 }
 
+/// Delivers what was not told, however long that takes, unless the conversation is not known.
+pub(super) async fn tell(context: &Context, delivery: &Delivery) {
+    while let Err(error) = context.deps.delivery.deliver(delivery).await {
+        tracing::error!(error = %error, "the failure of a send could not be delivered");
+        tokio::time::sleep(context.config.store_retry).await;
+    }
+}
+
 /// Marks a send as known, however long that takes. Says `false` if the registry stopped first.
 pub(super) async fn mark_known(context: &Context, message_id: &MessageId) -> bool {
     loop {

@@ -19,7 +19,8 @@ use crate::order::TaskError;
 use crate::record::{SendRecord, WatchId, WatchRecord};
 use crate::store::WatchStoreError;
 
-use super::settling::{TicketOf, Waiting};
+use super::settling::Waiting;
+use super::tickets::TicketOf;
 
 /// The end of a job.
 pub(super) enum JobEnd {

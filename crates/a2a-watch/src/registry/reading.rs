@@ -4,7 +4,7 @@ use std::path::Path;
 
 use volcanic_a2a_client::{AgentEntry, ClientError, SavedOutcome, TaskOutcome, frame};
 use volcanic_a2a_types::{
-    A2aErrorKind, Credential, PushConfigId, Task, TaskPushNotificationConfig,
+    A2aErrorKind, Credential, PushConfigId, Task, TaskPushNotificationConfig, TaskState,
 };
 use volcanic_base::ConfinedDir;
 
@@ -55,7 +55,23 @@ fn failed(record: &WatchRecord, error: &ClientError) -> ReadResult {
     if let Some(limit) = error.too_large() {
         return ReadResult::TooLarge { text: notice::too_large(record, limit) };
     }
+    if let Some((state, reason)) = error.unreadable_task() {
+        return unreadable(record, state, reason);
+    }
     ReadResult::Failed { reason: error.to_string(), retry_after: error.retry_after() }
+}
+
+/// A task that settled stays as it is, so what cannot be read now is not waited for: the owner is told that it is there.
+fn unreadable(record: &WatchRecord, state: &TaskState, reason: &str) -> ReadResult {
+    let label = state.label();
+    if state.is_settled() && !record.told.contains(&label) {
+        let text = notice::unreadable(record, &label, reason);
+        return ReadResult::Settled { label, text, context_id: None };
+    }
+    ReadResult::Failed {
+        reason: format!("it is {label}, and cannot be read: {reason}"),
+        retry_after: None,
+    }
 }
 
 async fn told(context: &Context, record: &WatchRecord, task: &Task) -> ReadResult {

@@ -28,6 +28,7 @@ pub(super) struct Restored {
 impl Registry {
     pub(super) fn begin_restore(&mut self, reply: oneshot::Sender<()>) {
         let context = Arc::clone(&self.context);
+        self.restoring = true;
         self.jobs.set.spawn(async move {
             loop {
                 match load(&context).await {
@@ -45,6 +46,7 @@ impl Registry {
     }
 
     pub(super) fn on_restored(&mut self, restored: Restored, reply: oneshot::Sender<()>) {
+        self.restoring = false;
         let stagger = self.context.config.restore_stagger;
         let Restored { watches, sends, views } = restored;
         tracing::info!(watches = watches.len(), sends = sends.len(), "watches restored");
@@ -78,7 +80,7 @@ impl Registry {
         let _ = reply.send(());
     }
 
-    fn adopt(&mut self, record: WatchRecord, first_check: std::time::Duration) {
+    pub(super) fn adopt(&mut self, record: WatchRecord, first_check: std::time::Duration) {
         let id = record.id.clone();
         if self.watches.contains_key(&id) {
             return;

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use volcanic_a2a_client::{ClientError, RemoteAgent, SavedOutcome, TaskOutcome};
 use volcanic_a2a_types::{
-    ContextId, ListTasksRequest, Message, MessageId, Part, SendMessageConfiguration,
+    ContextId, HOPS_METADATA, ListTasksRequest, Message, MessageId, Part, SendMessageConfiguration,
     SendMessageRequest, SendMessageResponse, Task,
 };
 
@@ -12,8 +12,6 @@ use super::reading::save_outcome;
 use crate::order::{AgentError, SendError, SendOrder};
 use crate::record::{SendRecord, SendState, WatchId, WatchRecord, WatchSource, WatchState};
 
-/// The metadata member that counts assistants between the owner and a message.
-const HOPS: &str = "volcanic.hops";
 /// Tasks looked at when a send without an answer is searched for; the newest come first.
 const LOOKUP_PAGE: i32 = 50;
 
@@ -124,7 +122,7 @@ fn request(
     message.context_id = context_id;
     message.task_id.clone_from(&order.task_id);
     let hops = Value::from(order.hops.saturating_add(1));
-    message.metadata = Some(serde_json::Map::from_iter([(HOPS.to_owned(), hops)]));
+    message.metadata = Some(serde_json::Map::from_iter([(HOPS_METADATA.to_owned(), hops)]));
     let mut configuration = SendMessageConfiguration::immediate();
     configuration.history_length = Some(0);
     let mut request = SendMessageRequest::new(message);

@@ -1,7 +1,8 @@
-//! The registry's side of `send`, `status` and `cancel`: who holds a watch, who may tell its outcome.
+//! The registry's side of `send`, `status` and `cancel`: who holds a watch, and who hears what.
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::oneshot;
 use tracing::Instrument as _;
@@ -10,7 +11,7 @@ use volcanic_a2a_types::{A2aErrorKind, MessageId};
 
 use super::asking::{Ask, Asked, agents, ask};
 use super::attending::{Waited, attend};
-use super::closing::{OpenSend, close, mark_known};
+use super::closing::{mark_known, tell};
 use super::handle::{AskCommand, Command, SendCommand};
 use super::jobs::JobEnd;
 use super::sending::{Sent, send};
@@ -19,10 +20,10 @@ use crate::delivery::Delivery;
 use crate::machine::{AUTH_REQUIRED, Availability, Continuation, Watch, WatchEvent};
 use crate::notice;
 use crate::order::{
-    AgentError, AgentsError, AgentsReport, SendEnd, SendError, SendOrder, SettleTicket, TaskError,
-    TaskQuery, TaskReport,
+    AgentError, AgentsError, AgentsReport, SendEnd, SendError, SendOrder, TaskError, TaskQuery,
+    TaskReport,
 };
-use crate::record::{WatchId, WatchRecord, WatchTarget, unknown_send_key};
+use crate::record::{WatchId, WatchRecord, WatchTarget, not_sent_key};
 
 /// Calls that may wait for one watch to rest. More than a model asks for in one reply.
 const MAX_WAITING: usize = 16;
@@ -32,19 +33,6 @@ pub(super) struct Waiting {
     command: Box<SendCommand>,
     remote: RemoteAgent,
     hinted: bool,
-}
-
-/// What a ticket stands for.
-pub(super) enum TicketOf {
-    /// The outcome of a watched task.
-    Watch {
-        /// The watch.
-        id: WatchId,
-        /// The told state's label.
-        label: String,
-    },
-    /// The outcome of a send without a task.
-    Send(Box<OpenSend>),
 }
 
 /// What a call gets of the watch it is about.
@@ -176,9 +164,31 @@ impl Registry {
                 self.open_sends.remove(&message_id);
                 self.release_held(held);
                 let error = self.explain(&command.order, error);
-                answer_send(*command, Err(error));
+                self.answer_failed(*command, &message_id, error);
             }
         }
+    }
+
+    /// Tells why a message was not sent: the caller, or the conversation when the caller left, for it was told there that
+    /// the message goes on its way.
+    fn answer_failed(&mut self, command: SendCommand, message_id: &MessageId, error: SendError) {
+        let SendCommand { order, reply, .. } = command;
+        let Err(Err(error)) = reply.send(Err(error)) else { return };
+        let delivery = Delivery {
+            target: order.target,
+            key: not_sent_key(message_id),
+            text: notice::not_sent(&order.agent, order.context_id.as_ref(), &error.to_string()),
+            hops: order.hops,
+            source_ref: order.source_ref,
+        };
+        let context = Arc::clone(&self.context);
+        self.jobs.set.spawn(async move {
+            tokio::select! {
+                () = tell(&context, &delivery) => {}
+                () = context.stop.cancelled() => {}
+            }
+            JobEnd::Done
+        });
     }
 
     fn release_held(&mut self, held: Option<WatchId>) {
@@ -206,10 +216,11 @@ impl Registry {
         let order = &waiting.command.order;
         let continuation =
             Continuation { message_id, hops: order.hops, source_ref: order.source_ref.clone() };
-        let followed = self
-            .watches
-            .entry(id.clone())
-            .or_insert_with(|| Followed::new(Watch::attended(record)));
+        if !self.watches.contains_key(&id) {
+            // Kept by an earlier process, and not restored yet.
+            self.adopt(record, Duration::ZERO);
+        }
+        let Some(followed) = self.watches.get(&id) else { return };
         match followed.watch.availability() {
             Availability::Free => self.hold(&id),
             // Held by this very send, which asked for the task, or by another call.
@@ -340,80 +351,6 @@ impl Registry {
                 answer_send(command, Ok(SendEnd::HandedOver { task_id, context_id }));
             }
         }
-    }
-
-    /// Makes the right to tell a held watch's outcome, or lets the watch go when the conversation knows that state.
-    fn ticket(&mut self, id: &WatchId, label: &str) -> Option<SettleTicket> {
-        let record = self.watches.get(id)?.watch.record();
-        if record.told.iter().any(|told| told == label) {
-            self.release(id, false);
-            return None;
-        }
-        let key = record.key_for(label);
-        let ticket =
-            self.spawn_ticket(key, TicketOf::Watch { id: id.clone(), label: label.to_owned() });
-        if let Some(followed) = self.watches.get_mut(id) {
-            followed.telling = Some(ticket.telling());
-        }
-        Some(ticket)
-    }
-
-    fn open_ticket(
-        &mut self,
-        order: &SendOrder,
-        message_id: MessageId,
-        text: String,
-        end_reason: Option<String>,
-    ) -> SettleTicket {
-        let key = unknown_send_key(&message_id);
-        let delivery = Delivery {
-            target: order.target.clone(),
-            key: key.clone(),
-            text,
-            hops: order.hops,
-            source_ref: order.source_ref.clone(),
-        };
-        self.spawn_ticket(
-            key,
-            TicketOf::Send(Box::new(OpenSend { message_id, delivery, end_reason })),
-        )
-    }
-
-    fn spawn_ticket(&mut self, key: String, of: TicketOf) -> SettleTicket {
-        let (ticket, confirmed) = SettleTicket::new(key);
-        let stop = self.context.stop.clone();
-        self.jobs.set.spawn(async move {
-            tokio::select! {
-                biased;
-                confirmed = confirmed => JobEnd::Ticket { of, confirmed: confirmed.is_ok() },
-                () = stop.cancelled() => JobEnd::Done,
-            }
-        });
-        ticket
-    }
-
-    pub(super) fn on_ticket(&mut self, of: TicketOf, confirmed: bool) {
-        match of {
-            TicketOf::Watch { id, label } if confirmed => {
-                let push_token = self.push_token();
-                self.feed(&id, WatchEvent::Confirmed { label, push_token });
-            }
-            // Whoever had it did not tell: the watch reads the task again and delivers under the same key.
-            TicketOf::Watch { id, .. } => self.release(&id, true),
-            TicketOf::Send(open) => self.spawn_close(*open, !confirmed),
-        }
-    }
-
-    /// Tells the outcome of a send without a task, if nobody has, and closes it.
-    pub(super) fn spawn_close(&mut self, open: OpenSend, tell: bool) {
-        let context = Arc::clone(&self.context);
-        self.jobs.set.spawn(async move {
-            let message_id = open.message_id.clone();
-            tokio::select! {
-                () = close(&context, &open, tell) => JobEnd::SendClosed { message_id },
-                () = context.stop.cancelled() => JobEnd::Done,
-            }
-        });
     }
 
     /// Names the watched task when a refusal means that the context is busy with it.

@@ -38,6 +38,7 @@ struct Inner {
     unreachable: bool,
     forgets: bool,
     refuses_cancel: bool,
+    same_task: bool,
     tasks: HashMap<String, Value>,
     calls: Vec<(String, Value)>,
     keys: Vec<Option<String>>,
@@ -86,6 +87,11 @@ impl Agent {
         self.lock().refuses_cancel = true;
     }
 
+    /// Takes every further message for its first task.
+    pub(crate) fn same_task(&self) {
+        self.lock().same_task = true;
+    }
+
     pub(crate) fn before_send(&self, look: impl FnMut() + Send + 'static) {
         self.lock().before_send = Some(Box::new(look));
     }
@@ -101,6 +107,11 @@ impl Agent {
         if state == "TASK_STATE_COMPLETED" {
             task["artifacts"] = json!([{"artifactId": "response", "parts": [{"text": text}]}]);
         }
+    }
+
+    /// Makes a task one that cannot be read.
+    pub(crate) fn break_task(&self, id: &str) {
+        self.lock().tasks.get_mut(id).unwrap()["status"]["timestamp"] = json!(["yesterday"]);
     }
 
     /// Tells those who hold a stream that the task changed.
@@ -264,6 +275,7 @@ impl Inner {
     fn work(&mut self, message: &Value, state: &str) -> Value {
         let id = match message["taskId"].as_str() {
             Some(id) => id.to_owned(),
+            None if self.same_task => "t1".to_owned(),
             None => format!("t{}", self.tasks.len() + 1),
         };
         let work = self.tasks.entry(id.clone()).or_insert_with(|| task(&id, "c1", state));

@@ -235,6 +235,42 @@ async fn continuation_that_never_arrived_leaves_its_watch_and_is_announced() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn task_that_a_send_before_the_restore_led_to_again_is_still_followed() {
+    let mut world = World::new(Agent::new(WORKING));
+    world.hand_over().await;
+    world.reach(&[WatchState::Watching]).await;
+    world.stop_hard().await;
+    world.start_without_restore();
+    // An agent that keeps one task for a context answers with it, unasked.
+    world.agent.same_task();
+    let end = world.send(world.order("and a hotel"), 0).await;
+    assert!(matches!(end, Ok(SendEnd::HandedOver { .. })), "{end:?}");
+    world.watches.restore().await;
+    world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Lisbon");
+    assert_eq!(world.chat.wait_for(1).await.len(), 1);
+    world.reach(&[WatchState::Done]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn continuation_that_comes_during_the_restore_takes_the_restored_watch_over() {
+    let mut world = World::new(Agent::new(WORKING));
+    world.hand_over().await;
+    world.reach(&[WatchState::Watching]).await;
+    world.stop_hard().await;
+    world.start_without_restore();
+    world.store.set_failing(true);
+    let mut more = world.order("and a hotel");
+    more.task_id = Some("t1".into());
+    let ((), end, ()) = tokio::join!(world.watches.restore(), world.send(more, 0), async {
+        world.pass(3).await;
+        world.store.set_failing(false);
+    });
+    assert!(matches!(end, Ok(SendEnd::HandedOver { .. })), "{end:?}");
+    world.reach(&[WatchState::Watching]).await;
+    assert_eq!(world.store.all_watches()[0].round, 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn tasks_of_an_unknown_workspace_are_followed_again_and_its_texts_not_trusted() {
     let world = World::new(Agent::new(WORKING));
     world.agent.set_task("t1", "TASK_STATE_WORKING", "");

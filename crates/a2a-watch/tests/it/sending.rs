@@ -92,6 +92,20 @@ async fn stream_inside_the_wait_is_a_hint_and_a_read_decides() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn outcome_that_cannot_be_read_ends_the_wait_and_is_told_by_the_watch() {
+    let world = World::new(Agent::new(WORKING));
+    let (end, ()) = tokio::join!(world.send(world.order("plan a trip"), 60), async {
+        world.pass(5).await;
+        world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Lisbon");
+        world.agent.break_task("t1");
+    });
+    assert!(matches!(end, Ok(SendEnd::HandedOver { .. })), "{end:?}");
+    assert!(world.agent.calls("GetTask").len() < 10);
+    assert!(world.chat.wait_for(1).await[0].text.contains("cannot be read"));
+    world.reach(&[WatchState::Done]).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn quiet_stream_costs_no_reads_inside_the_wait() {
     let world = World::new(Agent::new(WORKING).streams());
     let end = world.send(world.order("plan a trip"), 60).await;
@@ -160,6 +174,23 @@ async fn aborted_caller_leaves_the_send_to_the_registry() {
     world.reach(&[WatchState::Watching]).await;
     world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Lisbon");
     world.chat.wait_for(1).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn send_that_fails_after_its_caller_left_is_told() {
+    let world = World::new(Agent::new(OnSend::Refuse(-32005)));
+    let cancel = CancellationToken::new();
+    cancel.cancel();
+    let end = world.watches.send(world.order("hi"), Duration::from_mins(1), cancel).await;
+    assert!(matches!(end, Ok(SendEnd::Left)), "{end:?}");
+    let delivered = &world.chat.wait_for(1).await[0];
+    assert_eq!(
+        delivered.text,
+        "[A2A result from \"travel-bot\" (not sent)]\nA message to agent \"travel-bot\" was not sent: Agent \"travel-bot\" \
+         refused: not so (-32005)."
+    );
+    world.pass(3600).await;
+    assert_eq!(world.chat.attempts(), 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -51,6 +51,42 @@ async fn watch_timeout_delivers_notice() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn outcome_that_cannot_be_read_is_told_as_such() {
+    let world = World::new(Agent::new(WORKING));
+    world.hand_over().await;
+    world.agent.break_task("t1");
+    world.pass(3600).await;
+    assert_eq!(world.chat.attempts(), 0);
+    assert!(world.watches.watches(None).await[0].failures > 3);
+    world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Lisbon");
+    world.agent.break_task("t1");
+    let delivered = world.chat.wait_for(1).await;
+    assert!(
+        delivered[0].text.starts_with(
+            "[A2A result from \"travel-bot\", task t1 (no result)]\nContext: c1\nAgent \"travel-bot\" says that task t1 is \
+             completed, but what came of it cannot be read: "
+        ) && delivered[0].text.ends_with(" You can look at it again with action=status."),
+        "{delivered:?}"
+    );
+    world.reach(&[WatchState::Done]).await;
+    let seen = world.watches.status(world.query("t1")).await.unwrap_err();
+    assert!(seen.to_string().contains("says that the task is completed"), "{seen}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn authorization_that_cannot_be_read_is_told_once_and_the_outcome_still_follows() {
+    let world = World::new(Agent::new(WORKING));
+    world.hand_over().await;
+    world.agent.set_task("t1", "TASK_STATE_AUTH_REQUIRED", "log in");
+    world.agent.break_task("t1");
+    world.chat.wait_for(1).await;
+    world.pass(3600).await;
+    assert_eq!(world.chat.attempts(), 1);
+    world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Lisbon");
+    assert!(world.chat.wait_for(2).await[1].text.ends_with("\nLisbon"));
+}
+
+#[tokio::test(start_paused = true)]
 async fn task_that_the_agent_forgot_ends_with_a_notice() {
     let world = World::new(Agent::new(WORKING));
     world.hand_over().await;

@@ -166,6 +166,11 @@ impl World {
     }
 
     pub(crate) async fn restart(&mut self) {
+        self.start_without_restore();
+        self.watches.restore().await;
+    }
+
+    pub(crate) fn start_without_restore(&mut self) {
         self.process = (TaskTracker::new(), CancellationToken::new());
         self.seed += 1;
         self.watches = start(
@@ -177,7 +182,6 @@ impl World {
             &self.process,
             self.seed,
         );
-        self.watches.restore().await;
     }
 
     /// Ends the process in good order.

@@ -31,7 +31,7 @@ pub enum AnswerKind {
     Reply,
     /// Our own words on why there is no reply; plain text.
     Failure,
-    /// Our own words and below them a delivered text that the model could not speak about; plain text, in part from
+    /// Our own words and below them delivered texts that the model could not speak about; plain text, in part from
     /// outside.
     Unanswered,
 }

@@ -43,6 +43,7 @@ impl CallResult {
             name: self.name.clone(),
             text: self.output.text.clone(),
             is_error: self.output.is_error,
+            settles: self.output.delivery_key.is_some(),
         };
         NewEntry { body: EntryBody::Tool(reply), delivery_key: self.output.delivery_key.clone() }
     }

@@ -53,7 +53,7 @@ impl Runner {
         blocks: Vec<Block>,
         reason: String,
     ) -> Result<(), StoreError> {
-        let (kind, text) = notice::failure_text(run, &reason);
+        let (kind, text) = notice::failure_text(run, &self.log.outcomes(), &reason);
         let outbox = self.outbox(run, kind, &text);
         let mut entries = results(&self.log.missing_calls(), notice::INTERRUPTED);
         let body = EntryBody::Failed { blocks, reason: reason.clone(), aborted: false, last: true };
@@ -73,8 +73,8 @@ impl Runner {
         if cause == StopCause::Shutdown {
             return Ok(RunEnd::Suspended);
         }
-        let outbox = match notice::failure_text(run, notice::STOPPED) {
-            // The owner knows who stopped it, but has not seen what a delivery brought.
+        let outbox = match notice::failure_text(run, &self.log.outcomes(), notice::STOPPED) {
+            // The owner knows who stopped it, but has not seen what a delivery or a tool brought.
             (AnswerKind::Unanswered, text) => self.outbox(run, AnswerKind::Unanswered, &text),
             (AnswerKind::Reply | AnswerKind::Failure, _) => Vec::new(),
         };

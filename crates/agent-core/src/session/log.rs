@@ -99,6 +99,22 @@ impl ConversationLog {
         })
     }
 
+    /// The outcomes that the open run took as results of its calls, oldest first. Nobody but the model has seen them.
+    pub(super) fn outcomes(&self) -> Vec<&str> {
+        self.open()
+            .iter()
+            .filter_map(|entry| match entry {
+                EntryBody::Tool(reply) if reply.settles => Some(reply.text.as_str()),
+                EntryBody::Tool(_)
+                | EntryBody::User { .. }
+                | EntryBody::Assistant { .. }
+                | EntryBody::Failed { .. }
+                | EntryBody::Resumed
+                | EntryBody::Reset => None,
+            })
+            .collect()
+    }
+
     /// The key of the owner's latest prompt.
     pub(super) fn latest_owner_prompt(&self) -> Option<&PromptKey> {
         self.entries.iter().rev().find_map(|entry| match entry {

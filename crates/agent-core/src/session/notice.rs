@@ -26,15 +26,20 @@ pub(super) const STOPPED: &str = "stopped by the owner";
 pub(super) const STORE_FAILED: &str = "The conversation could not be saved. Nothing that was sent is lost; \
     it will be taken up again.";
 
-/// What a finished reply shows: its text, or why there is none.
-pub(super) fn reply_text(run: &RunPrompt, text: &str, stop: StopReason) -> (AnswerKind, String) {
+/// What a finished reply shows: its text, or why there is none. `outcomes` are what the run took from its tools.
+pub(super) fn reply_text(
+    run: &RunPrompt,
+    outcomes: &[&str],
+    text: &str,
+    stop: StopReason,
+) -> (AnswerKind, String) {
     let reason = match stop {
         StopReason::Refusal => "the model declined to answer",
         StopReason::Length => "the model reached its output limit before it said anything",
         StopReason::Stop | StopReason::ToolUse => "the model ended without an answer",
     };
     if text.trim().is_empty() {
-        return failure_text(run, reason);
+        return failure_text(run, outcomes, reason);
     }
     let text = if stop == StopReason::Length {
         format!("{text}\n\n(The reply was cut at the model's output limit.)")
@@ -44,20 +49,36 @@ pub(super) fn reply_text(run: &RunPrompt, text: &str, stop: StopReason) -> (Answ
     (AnswerKind::Reply, text)
 }
 
-/// What a run that failed for good shows. A delivered text is shown itself, so that the outcome reaches the person.
-pub(super) fn failure_text(run: &RunPrompt, reason: &str) -> (AnswerKind, String) {
-    match run.origin {
-        Origin::Owner => {
-            (AnswerKind::Failure, format!("The assistant could not answer: {reason}."))
+/// What a run that failed for good shows. What was delivered, and what the run took from its tools as the outcome of a
+/// delivery, is shown itself, so that it reaches the person.
+pub(super) fn failure_text(
+    run: &RunPrompt,
+    outcomes: &[&str],
+    reason: &str,
+) -> (AnswerKind, String) {
+    let (mut text, kind) = match (run.origin, outcomes) {
+        (Origin::Owner, []) => {
+            (format!("The assistant could not answer: {reason}."), AnswerKind::Failure)
         }
-        Origin::Delivery => (
+        (Origin::Owner, [_, ..]) => (
+            format!(
+                "The assistant could not answer: {reason}. This had come in before; here it is as it came:"
+            ),
             AnswerKind::Unanswered,
+        ),
+        (Origin::Delivery, _) => (
             format!(
                 "The assistant could not answer about this ({reason}). Here it is as it came:\n\n{}",
                 run.text
             ),
+            AnswerKind::Unanswered,
         ),
+    };
+    for outcome in outcomes {
+        text.push_str("\n\n");
+        text.push_str(outcome);
     }
+    (kind, text)
 }
 
 #[cfg(test)]
@@ -78,14 +99,14 @@ mod tests {
     #[test]
     fn empty_reply_is_told_and_shows_what_was_delivered() {
         assert_eq!(
-            reply_text(&run(Origin::Owner), " \n", StopReason::Stop),
+            reply_text(&run(Origin::Owner), &[], " \n", StopReason::Stop),
             (
                 AnswerKind::Failure,
                 "The assistant could not answer: the model ended without an answer.".to_owned()
             )
         );
         assert_eq!(
-            reply_text(&run(Origin::Delivery), "", StopReason::Refusal),
+            reply_text(&run(Origin::Delivery), &[], "", StopReason::Refusal),
             (
                 AnswerKind::Unanswered,
                 "The assistant could not answer about this (the model declined to answer). \
@@ -97,7 +118,7 @@ mod tests {
 
     #[test]
     fn cut_reply_says_so() {
-        let (kind, text) = reply_text(&run(Origin::Owner), "One, two", StopReason::Length);
+        let (kind, text) = reply_text(&run(Origin::Owner), &[], "One, two", StopReason::Length);
         assert_eq!(kind, AnswerKind::Reply);
         assert_eq!(text, "One, two\n\n(The reply was cut at the model's output limit.)");
     }

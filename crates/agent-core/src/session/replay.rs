@@ -56,6 +56,7 @@ fn results(blocks: &[Block], after: &[EntryBody]) -> Vec<Message> {
                 name: call.name.clone(),
                 text: notice::NO_RESULT.to_owned(),
                 is_error: true,
+                settles: false,
             }))
         })
         .collect()

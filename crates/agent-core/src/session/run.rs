@@ -247,7 +247,7 @@ impl Runner {
         if !is_answer {
             return self.commit(Draft { entries, ..Draft::default() }).await;
         }
-        let (kind, text) = notice::reply_text(run, &text, stop);
+        let (kind, text) = notice::reply_text(run, &self.log.outcomes(), &text, stop);
         let outbox = self.outbox(run, kind, &text);
         self.commit(Draft { entries, outbox, ..Draft::default() }).await?;
         tracing::info!(turn.id = %run.key, "run answered");

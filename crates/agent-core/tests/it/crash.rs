@@ -6,7 +6,9 @@ use volcanic_agent_core::{
     ScriptedReply, ScriptedStep, SessionEvent, SessionStore as _, ToolCall,
 };
 
-use crate::kit::{HookedStore, Kit, accept, config, deaf, echo, lines, screen, store, target};
+use crate::kit::{
+    HookedStore, Kit, accept, config, deaf, echo, lines, screen, settling, store, target,
+};
 
 const INTERRUPTED: &str =
     "This call was interrupted by a restart; its effect is unknown, check before repeating it.";
@@ -135,6 +137,25 @@ async fn run_is_given_up_after_its_resumptions_and_told_once() {
         "The assistant could not answer about this ({reason}). Here it is as it came:\n\n[A2A result]"
     );
     assert_eq!(screen(&store), [shown]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn outcome_from_before_a_crash_is_shown_when_the_resumed_run_fails() {
+    let replies = [ScriptedReply::call("settle", json!({})), ScriptedReply::say("Hm").then_hang()];
+    let mut kit = Kit::start(replies, vec![settling("a2a:1:completed")]);
+    kit.say("a").await;
+    kit.event(|event| matches!(event, SessionEvent::TextDelta { .. })).await;
+    let fail = ScriptedReply::fail(ModelErrorKind::Quota, "no quota left");
+    let next =
+        Kit::over(kit.store.after_crash(), ScriptedModel::steps([fail]), Vec::new(), config());
+    next.idle().await;
+    let expected = "The assistant could not answer: no quota left. This had come in before; here it is as it came:\n\n\
+                    outcome of a2a:1:completed";
+    assert_eq!(next.screen(), [expected]);
+    let last = ScriptedModel::steps(Vec::<ScriptedReply>::new());
+    let last = Kit::over(next.store.after_crash(), last, Vec::new(), config());
+    last.idle().await;
+    assert_eq!(last.screen(), [expected]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -11,6 +11,7 @@ use futures::{
     StreamExt as _,
     stream::{self, BoxStream},
 };
+use serde_json::json;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use volcanic_agent_core::{
@@ -18,7 +19,7 @@ use volcanic_agent_core::{
     Origin, ScriptedModel, ScriptedReply, SessionEvent,
 };
 
-use crate::kit::{Kit, accept, config, store};
+use crate::kit::{Kit, accept, config, echo, outcome, settling, store, tool};
 
 const FRAME: &str = "[A2A result from \"x\", task 1 (completed)]\nContext: 2\nRome";
 
@@ -71,6 +72,51 @@ async fn delivery_that_cannot_be_answered_is_shown_as_it_came() {
         "The assistant could not answer about this (no quota left). Here it is as it came:\n\n{FRAME}"
     );
     assert_eq!(kit.screen(), [expected]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn outcome_that_a_failed_run_took_from_a_tool_is_shown() {
+    let calls =
+        ScriptedReply::call("settle", json!({})).and_call("echo", json!({"text": "no outcome"}));
+    let fail = ScriptedReply::fail(ModelErrorKind::Quota, "no quota left");
+    let kit = Kit::start([calls, fail], vec![settling("a2a:1:completed"), echo()]);
+    kit.ask("hi").await;
+    let expected = "The assistant could not answer: no quota left. This had come in before; here it is as it came:\n\n\
+                    outcome of a2a:1:completed";
+    assert_eq!(kit.screen(), [expected]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn outcomes_are_shown_with_the_delivery_that_led_to_them() {
+    let replies = [
+        ScriptedReply::say("Wait.").and_call("one", json!({})),
+        ScriptedReply::call("two", json!({})),
+        ScriptedReply::say(" "),
+    ];
+    let one = tool("one", |_, _| async { outcome("a2a:1:completed") });
+    let two = tool("two", |_, _| async { outcome("a2a:2:failed") });
+    let kit = Kit::start(replies, vec![one, two]);
+    accept(&kit.store, "d", Origin::Delivery, FRAME).await;
+    kit.handle.wake();
+    kit.idle().await;
+    let expected = format!(
+        "The assistant could not answer about this (the model ended without an answer). Here it is as it came:\n\n{FRAME}\n\n\
+         outcome of a2a:1:completed\n\noutcome of a2a:2:failed"
+    );
+    assert_eq!(kit.screen(), [expected]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn outcome_that_came_by_another_way_is_not_shown_again() {
+    let store = store();
+    accept(&store, "a2a:1:completed", Origin::Owner, "hi").await;
+    let model = ScriptedModel::steps([
+        ScriptedReply::call("settle", json!({})),
+        ScriptedReply::fail(ModelErrorKind::Quota, "no quota left"),
+    ]);
+    let kit = Kit::over(store, model, vec![settling("a2a:1:completed")], config());
+    kit.idle().await;
+    assert_eq!(kit.screen(), ["The assistant could not answer: no quota left."]);
 }
 
 #[tokio::test(start_paused = true)]

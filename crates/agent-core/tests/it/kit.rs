@@ -277,6 +277,17 @@ pub(crate) fn echo() -> Arc<dyn Tool> {
     })
 }
 
+/// A tool whose result settles a delivery.
+pub(crate) fn settling(key: &'static str) -> Arc<dyn Tool> {
+    tool("settle", move |_, _| async move { outcome(key) })
+}
+
+/// A result that settles a delivery.
+pub(crate) fn outcome(key: &str) -> ToolOutput {
+    let text = format!("outcome of {key}");
+    ToolOutput { delivery_key: Some(PromptKey::new(key)), ..ToolOutput::text(text) }
+}
+
 /// A tool that hears nothing and never ends.
 pub(crate) fn deaf() -> Arc<dyn Tool> {
     tool("deaf", |_, _| futures::future::pending())

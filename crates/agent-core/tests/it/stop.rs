@@ -8,7 +8,7 @@ use volcanic_agent_core::{
 };
 
 use crate::kit::{
-    HookedStore, Kit, accept, config, deaf, echo, sequential_tool, store, target, tool,
+    HookedStore, Kit, accept, config, deaf, echo, sequential_tool, settling, store, target, tool,
 };
 
 async fn until_tool_started(kit: &mut Kit, tool: &str) {
@@ -132,6 +132,18 @@ async fn delivery_whose_run_is_stopped_is_still_shown() {
     kit.handle.abort().await.unwrap();
     let expected = "The assistant could not answer about this (stopped by the owner). \
                     Here it is as it came:\n\n[A2A result]";
+    assert_eq!(kit.screen(), [expected]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn outcome_that_a_stopped_run_took_from_a_tool_is_shown() {
+    let replies = [ScriptedReply::call("settle", json!({})), ScriptedReply::say("So").then_hang()];
+    let mut kit = Kit::start(replies, vec![settling("a2a:1:completed")]);
+    kit.say("a").await;
+    until_delta(&mut kit).await;
+    kit.handle.abort().await.unwrap();
+    let expected = "The assistant could not answer: stopped by the owner. This had come in before; here it is as it \
+                    came:\n\noutcome of a2a:1:completed";
     assert_eq!(kit.screen(), [expected]);
 }
 

@@ -42,6 +42,7 @@ fn result(call_id: &str, name: &str, text: &str, is_error: bool) -> Message {
         name: name.to_owned(),
         text: text.to_owned(),
         is_error,
+        settles: false,
     })
 }
 

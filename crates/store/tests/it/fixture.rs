@@ -117,6 +117,7 @@ pub(crate) fn tool(id: &str, text: &str) -> EntryBody {
         name: "a2a".to_owned(),
         text: text.to_owned(),
         is_error: false,
+        settles: true,
     })
 }
 

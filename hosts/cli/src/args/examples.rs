@@ -9,7 +9,7 @@ pub(super) const ALL: &str = "Examples:
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or settings, 3 agent unreachable, 4 key refused, 5 not done in time,
 6 the agent asks something.
-State is kept in VOLCANIC_HOME (~/.volcanic), nothing but received files in the workspace.";
+The conversation is kept in VOLCANIC_HOME (~/.volcanic), outside of the workspace.";
 
 pub(super) const CHAT: &str = "Examples:
   volcanic chat                                  a scripted assistant that knows a few phrases (say help)

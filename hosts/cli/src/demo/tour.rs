@@ -21,8 +21,8 @@ use volcanic_base::Chance;
 
 use super::process::{Process, Program};
 
-/// How long one step may take before the tour gives it up.
-const STEP: Duration = Duration::from_secs(8);
+/// How long the remote's long task takes, in seconds: long enough that the assistant is dead before it is done.
+const LONG: u64 = 3;
 
 /// The title of the step whose result is looked at once more at the end.
 const LONG_TASK: &str = "a long task, with the assistant killed in the middle";
@@ -48,6 +48,8 @@ pub struct TourDeps<'a> {
     pub folder: &'a Path,
     /// Draws the words.
     pub chance: &'a Chance,
+    /// How long anything may take before the tour gives it up, the remote's own work apart.
+    pub patience: Duration,
 }
 
 /// Runs the tour and tells about it on `screen`.
@@ -110,12 +112,16 @@ impl<'a> Tour<'a> {
 
     async fn lists_agents(&mut self) -> Result<()> {
         self.say("agents").await?;
-        let url = self.remote_url.clone();
-        let line =
-            self.shown(&format!("the agent {AGENT}"), move |line| line.contains(AGENT)).await?;
-        ensure!(!line.contains("unreachable"), "the agent at {url} was not reached: {line}");
+        self.shown(&format!("the agent {AGENT}"), |line| line.contains(AGENT)).await?;
         // What the card says was not written down here, so it was fetched.
-        self.shown("what the agent's card says", |line| line.contains("card: ")).await.map(drop)
+        let line = self
+            .shown("what the agent's card says", |line| {
+                line.contains("card: ") || line.contains("unreachable")
+            })
+            .await?;
+        let url = &self.remote_url;
+        ensure!(!line.contains("unreachable"), "the agent at {url} was not reached: {line}");
+        Ok(())
     }
 
     async fn quick_task(&mut self) -> Result<()> {
@@ -155,7 +161,7 @@ impl<'a> Tour<'a> {
 
     async fn survives_kill(&mut self) -> Result<()> {
         let word = self.word();
-        self.say(&format!("ask {AGENT}: slow 3s {word}")).await?;
+        self.say(&format!("ask {AGENT}: slow {LONG}s {word}")).await?;
         let line = self.shown("the task's id", |line| task_in(line).is_some()).await?;
         let task = task_in(&line).context("the hand-over names no task")?.to_owned();
         self.shown("that the result will come by itself", |line| {
@@ -170,7 +176,8 @@ impl<'a> Tour<'a> {
             "the assistant was to be killed, but ended with {status}"
         );
         writeln!(self.screen, "   (kill -9: the assistant is gone; the remote works on)")?;
-        let waited = self.volcanic(["status", AGENT, &task, "--wait", "8s"]).await?;
+        let wait = format!("{}s", LONG + self.deps.patience.as_secs());
+        let waited = self.volcanic(["status", AGENT, &task, "--wait", &wait]).await?;
         ensure!(waited.contains(&word), "the remote did not finish its task: {waited}");
 
         writeln!(self.screen, "   (the remote is done; the assistant is started again)")?;
@@ -191,7 +198,7 @@ impl<'a> Tour<'a> {
     /// Ends both processes in order, and looks at everything the restarted assistant showed.
     async fn end(mut self) -> Result<()> {
         let chat = self.chat.take().context("the assistant does not run")?;
-        let (status, lines) = chat.finish(STEP).await?;
+        let (status, lines) = chat.finish(self.deps.patience).await?;
         ensure!(status.success(), "the assistant ended with {status}");
         self.delivered_once(&lines).await.with_context(|| format!("step 5, {LONG_TASK}"))?;
         self.remote.kill().await.map(drop)
@@ -226,7 +233,8 @@ impl<'a> Tour<'a> {
 
     /// Waits for a line of the assistant and shows it.
     async fn shown(&mut self, what: &str, wanted: impl Fn(&str) -> bool) -> Result<String> {
-        let line = self.chat()?.line(STEP, what, wanted).await?;
+        let patience = self.deps.patience;
+        let line = self.chat()?.line(patience, what, wanted).await?;
         writeln!(self.screen, "   {line}")?;
         Ok(line)
     }
@@ -254,8 +262,9 @@ impl<'a> Tour<'a> {
         let mut command = Command::new(&self.deps.assistant);
         command.args(arguments).arg("--workspace").arg(self.deps.folder.join(WORKSPACE));
         command.env_clear().env("VOLCANIC_HOME", self.deps.folder.join(HOME)).kill_on_drop(true);
+        let within = self.deps.patience * 2 + Duration::from_secs(LONG);
         let output =
-            timeout(STEP, command.output()).await.context("the command took too long")??;
+            timeout(within, command.output()).await.context("the command took too long")??;
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 }
@@ -280,7 +289,7 @@ pub(super) async fn start_remote(deps: &TourDeps<'_>) -> Result<(Process, String
     let program =
         Program { name: "the remote agent", binary: &deps.remote, arguments, environment };
     let mut remote = Process::start(program)?;
-    let line = remote.line(STEP, "its address", |line| line.contains("http://")).await?;
+    let line = remote.line(deps.patience, "its address", |line| line.contains("http://")).await?;
     let url = line.split_whitespace().find(|word| word.starts_with("http://")).unwrap_or_default();
     Ok((remote, url.to_owned()))
 }

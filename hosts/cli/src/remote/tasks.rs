@@ -8,8 +8,8 @@ use volcanic_a2a_client::{
     ClientError, RemoteAgent, SavedOutcome, TaskOutcome, frame, read_attachments,
 };
 use volcanic_a2a_types::{
-    Message, MessageId, Part, SendMessageConfiguration, SendMessageRequest, SendMessageResponse,
-    Task, TaskId, TaskState,
+    HOPS_METADATA, Message, MessageId, Part, SendMessageConfiguration, SendMessageRequest,
+    SendMessageResponse, Task, TaskId, TaskState,
 };
 use volcanic_base::{Chance, ConfinedDir};
 
@@ -82,7 +82,7 @@ async fn request(
     configuration.return_immediately = true;
     let mut request = SendMessageRequest::new(message);
     request.configuration = Some(configuration);
-    request.metadata.get_or_insert_default().insert("volcanic.hops".to_owned(), json!(1));
+    request.metadata.get_or_insert_default().insert(HOPS_METADATA.to_owned(), json!(1));
     Ok(request)
 }
 

@@ -28,10 +28,11 @@ pub(super) async fn wait(
     }
     // Running out of time or patience is an outcome: the task as it stands is told, with its id.
     tokio::select! {
-        read = timeout(time, until_settled(remote, &mut latest)) => match read {
-            Ok(Err(error)) => return Err(error),
-            Ok(Ok(())) | Err(_) => {}
-        },
+        read = timeout(time, until_settled(remote, &mut latest)) => {
+            if let Ok(read) = read {
+                read?;
+            }
+        }
         _ = signal::ctrl_c() => {}
     }
     Ok(latest)

@@ -73,7 +73,7 @@ async fn a_stopped_run_ends_and_its_task_is_followed_all_the_same() {
     let world = World::new();
     let remote = world.remote().await;
     let mut chat = world.chat(60);
-    chat.say("ask demo: slow 3s plum").await.unwrap();
+    chat.say("ask demo: slow 2s plum").await.unwrap();
     // The remote has it, so the run waits for it.
     until(|| remote.received("plum") == 1).await;
     chat.say("/status").await.unwrap();
@@ -82,7 +82,8 @@ async fn a_stopped_run_ends_and_its_task_is_followed_all_the_same() {
     shows(&mut chat, "(stopped)").await;
     chat.say("/status").await.unwrap();
     shows(&mut chat, "Nothing is running.").await;
-    let watches = world.watches().await;
+    // The send goes on without the run; its watch is there once the remote has answered.
+    let watches = world.until_watched().await;
     assert_eq!(watches.len(), 1, "{watches:?}");
     // A new start asks at once, where this one would only after a pause.
     assert!(chat.finish(SOON).await.unwrap().0.success());
@@ -121,33 +122,35 @@ async fn a_long_task_is_handed_over_and_its_result_arrives_by_itself() {
 
 #[tokio::test]
 async fn sigterm_and_sigint_end_it_in_order_and_an_unfinished_run_is_taken_up() {
-    for name in ["TERM", "INT"] {
-        let world = World::new();
-        let rules = "delay_ms = 250\n[[rule]]\nsay = \"one two three four five six seven done\"\n";
-        world.write("workspace/slow.toml", rules);
-        let start = || {
-            let program = world.program("the chat");
-            program.args(["chat", "--model", "scripted:slow.toml"]).start().unwrap()
-        };
-        let mut chat = start();
-        chat.say("go").await.unwrap();
-        loop {
-            chat.say("/status").await.unwrap();
-            if shows(&mut chat, ".").await.contains("The model is writing.") {
-                break;
-            }
-        }
-        signal(&chat, name).await;
-        assert!(chat.ended_within(SOON).await);
-        let (status, lines) = chat.finish(SOON).await.unwrap();
-        assert!(status.success(), "{name}: {status}");
-        assert!(!lines.iter().any(|line| line.contains("done")), "{name}: {lines:?}");
+    tokio::join!(ends_in_order_by("TERM"), ends_in_order_by("INT"));
+}
 
-        let mut again = start();
-        shows(&mut again, "seven done").await;
-        let (_, lines) = again.finish(SOON).await.unwrap();
-        assert_eq!(lines.iter().filter(|line| line.contains("done")).count(), 1, "{lines:?}");
+async fn ends_in_order_by(name: &str) {
+    let world = World::new();
+    let rules = "delay_ms = 250\n[[rule]]\nsay = \"one two three four five six seven done\"\n";
+    world.write("workspace/slow.toml", rules);
+    let start = || {
+        let program = world.program("the chat");
+        program.args(["chat", "--model", "scripted:slow.toml"]).start().unwrap()
+    };
+    let mut chat = start();
+    chat.say("go").await.unwrap();
+    loop {
+        chat.say("/status").await.unwrap();
+        if shows(&mut chat, ".").await.contains("The model is writing.") {
+            break;
+        }
     }
+    signal(&chat, name).await;
+    assert!(chat.ended_within(SOON).await);
+    let (status, lines) = chat.finish(SOON).await.unwrap();
+    assert!(status.success(), "{name}: {status}");
+    assert!(!lines.iter().any(|line| line.contains("done")), "{name}: {lines:?}");
+
+    let mut again = start();
+    shows(&mut again, "seven done").await;
+    let (_, lines) = again.finish(SOON).await.unwrap();
+    assert_eq!(lines.iter().filter(|line| line.contains("done")).count(), 1, "{lines:?}");
 }
 
 #[tokio::test]

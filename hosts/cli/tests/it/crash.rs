@@ -39,16 +39,49 @@ async fn a_task_that_is_still_working_is_followed_on() {
     let world = World::new();
     let remote = world.remote().await;
     let mut chat = world.chat(0);
-    chat.say("ask demo: slow 4s plum").await.unwrap();
+    chat.say("ask demo: slow 2s plum").await.unwrap();
+    let task = task_in(&shows(&mut chat, ": task ").await).unwrap().to_owned();
     shows(&mut chat, "will be delivered").await;
     chat.kill().await.unwrap();
 
+    // Twice: neither a kill nor an orderly end loses it.
     let mut again = world.chat(0);
     again.say("/a2a").await.unwrap();
-    shows(&mut again, "demo").await;
-    shows(&mut again, "News from demo: finished: plum").await;
-    let (_, lines) = again.finish(SOON).await.unwrap();
+    shows(&mut again, &task).await;
+    assert!(again.finish(SOON).await.unwrap().0.success());
+    world.run(&["status", "demo", &task, "--wait", "15s"]).await.check(0, &[]);
+
+    let mut third = world.chat(0);
+    shows(&mut third, "News from demo: finished: plum").await;
+    let (_, lines) = third.finish(SOON).await.unwrap();
     assert_eq!(lines.iter().filter(|line| line.contains("finished: plum")).count(), 1);
+    assert!(world.watches().await.is_empty());
+    assert_eq!(remote.received("plum"), 1);
+}
+
+#[tokio::test]
+async fn a_lost_home_does_not_lose_the_task_that_the_workspace_names() {
+    let world = World::new();
+    let remote = world.remote().await;
+    let mut chat = world.chat(0);
+    chat.say("ask demo: slow 1s plum").await.unwrap();
+    let task = task_in(&shows(&mut chat, ": task ").await).unwrap().to_owned();
+    shows(&mut chat, "will be delivered").await;
+    // The view is written behind what it shows.
+    let pending = world.workspace().join(".volcanic/a2a/pending.json");
+    let written = tokio::time::timeout(SOON, async {
+        while !std::fs::read_to_string(&pending).is_ok_and(|text| text.contains(&task)) {
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    });
+    written.await.unwrap();
+    chat.kill().await.unwrap();
+    std::fs::remove_dir_all(world.path("home")).unwrap();
+    world.run(&["status", "demo", &task, "--wait", "15s"]).await.check(0, &[]);
+
+    let mut again = world.chat(0);
+    shows(&mut again, "News from demo: finished: plum").await;
+    assert!(again.finish(SOON).await.unwrap().0.success());
     assert!(world.watches().await.is_empty());
     assert_eq!(remote.received("plum"), 1);
 }
@@ -60,9 +93,10 @@ async fn a_chat_killed_while_it_waits_for_an_agent_sends_nothing_twice() {
     let mut chat = world.chat(60);
     chat.say("ask demo: slow 2s plum").await.unwrap();
     // Until the watch is on disk, the remote may know of the task and we may not.
-    let waited = tokio::time::timeout(SOON, async { while world.watches().await.is_empty() {} });
-    waited.await.unwrap();
+    let watches = world.until_watched().await;
     chat.kill().await.unwrap();
+    let task = watches[0]["taskId"].as_str().unwrap();
+    world.run(&["status", "demo", task, "--wait", "15s"]).await.check(0, &[]);
 
     let mut again = world.chat(60);
     shows(&mut again, "finished: plum").await;

@@ -1,6 +1,6 @@
 //! A remote agent in this process that wants a key, or speaks in ways that `volcanic serve` does not.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use axum::Router;
 use tokio::{net::TcpListener, task::JoinSet};
@@ -42,7 +42,7 @@ pub(crate) async fn with_key(key: &str) -> Served {
 
 /// Takes every connection and never answers.
 pub(crate) async fn silent() -> Served {
-    let silent = || async { tokio::time::sleep(Duration::from_secs(600)).await };
+    let silent = || std::future::pending::<()>();
     serve(Router::new().fallback(silent), CancellationToken::new()).await
 }
 

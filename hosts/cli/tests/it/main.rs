@@ -17,11 +17,15 @@ mod model_server;
 #[cfg(test)]
 mod models;
 #[cfg(test)]
+mod pty;
+#[cfg(test)]
 mod sending;
 #[cfg(test)]
 mod serving;
 #[cfg(test)]
 mod sharing;
+#[cfg(test)]
+mod terminal;
 #[cfg(test)]
 mod tour;
 #[cfg(test)]

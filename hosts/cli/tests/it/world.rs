@@ -113,6 +113,19 @@ impl World {
         ran.json()["watches"].as_array().unwrap().clone()
     }
 
+    /// Waits until something is watched, and returns it.
+    pub(crate) async fn until_watched(&self) -> Vec<Value> {
+        let waited = timeout(SOON, async {
+            loop {
+                let watches = self.watches().await;
+                if !watches.is_empty() {
+                    return watches;
+                }
+            }
+        });
+        waited.await.expect("nothing is watched")
+    }
+
     /// Starts the remote agent with the built-in rules, and makes it known as `demo`.
     pub(crate) async fn remote(&self) -> Remote {
         self.remote_with(None).await
@@ -191,15 +204,9 @@ pub(crate) fn task_in(line: &str) -> Option<&str> {
 }
 
 /// Reads on until a line contains `part`.
-#[track_caller]
-pub(crate) fn shows<'a>(
-    process: &'a mut Process,
-    part: &'a str,
-) -> impl Future<Output = String> + 'a {
-    async move {
-        let line = process.line(SOON, part, |line| line.contains(part)).await;
-        line.unwrap_or_else(|error| panic!("{error}"))
-    }
+pub(crate) async fn shows(process: &mut Process, part: &str) -> String {
+    let line = process.line(SOON, part, |line| line.contains(part)).await;
+    line.unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// An address where nobody listens.
@@ -210,7 +217,11 @@ pub(crate) async fn nobody() -> String {
 
 /// Sends a signal to a process of this test.
 pub(crate) async fn signal(process: &Process, name: &str) {
-    let id = process.id().unwrap().to_string();
+    signal_id(process.id().unwrap(), name).await;
+}
+
+pub(crate) async fn signal_id(id: u32, name: &str) {
+    let id = id.to_string();
     let status = Command::new("kill").args(["-s", name, &id]).status().await.unwrap();
     assert!(status.success());
 }

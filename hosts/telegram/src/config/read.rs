@@ -104,8 +104,8 @@ impl Reader {
     ) -> Option<T> {
         if self.find(key).is_none() {
             if !self.is_spoilt(key) {
-                let flat = key.flat.map(|flat| format!(" (or `{flat}`)")).unwrap_or_default();
-                self.refuse(key, None, format!("not set{flat}; it is {}", key.doc));
+                let flat = key.flat.map(|flat| format!(" (nor `{flat}`)")).unwrap_or_default();
+                self.refuse(key, None, format!("not set{flat}: {}", key.doc));
             }
             return None;
         }

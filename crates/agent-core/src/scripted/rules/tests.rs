@@ -25,6 +25,7 @@ fn result(name: &str, text: &str) -> Message {
         name: name.to_owned(),
         text: text.to_owned(),
         is_error: false,
+        settles: false,
     })
 }
 

@@ -28,6 +28,7 @@ fn result(id: &str) -> EntryBody {
         name: "t".to_owned(),
         text: String::new(),
         is_error: false,
+        settles: false,
     })
 }
 

@@ -40,7 +40,8 @@ fn assistant(blocks: Vec<Block>) -> EntryBody {
 }
 
 fn reply(id: &str, text: &str, is_error: bool) -> ToolReply {
-    ToolReply { call_id: id.to_owned(), name: "t".to_owned(), text: text.to_owned(), is_error }
+    let (call_id, text) = (id.to_owned(), text.to_owned());
+    ToolReply { call_id, name: "t".to_owned(), text, is_error, settles: false }
 }
 
 fn prompt(text: &str) -> Message {

@@ -1,0 +1,102 @@
+//! Rights to tell an outcome: made for callers, used up by a confirmation, else told by the registry.
+
+use std::sync::Arc;
+
+use volcanic_a2a_types::MessageId;
+
+use super::Registry;
+use super::closing::{OpenSend, close};
+use super::jobs::JobEnd;
+use crate::delivery::Delivery;
+use crate::machine::WatchEvent;
+use crate::order::{SendOrder, SettleTicket};
+use crate::record::{WatchId, unknown_send_key};
+
+/// What a ticket stands for.
+pub(super) enum TicketOf {
+    /// The outcome of a watched task.
+    Watch {
+        /// The watch.
+        id: WatchId,
+        /// The told state's label.
+        label: String,
+    },
+    /// The outcome of a send without a task.
+    Send(Box<OpenSend>),
+}
+
+impl Registry {
+    /// Makes the right to tell a held watch's outcome, or lets the watch go when the conversation knows that state.
+    pub(super) fn ticket(&mut self, id: &WatchId, label: &str) -> Option<SettleTicket> {
+        let record = self.watches.get(id)?.watch.record();
+        if record.told.iter().any(|told| told == label) {
+            self.release(id, false);
+            return None;
+        }
+        let key = record.key_for(label);
+        let ticket =
+            self.spawn_ticket(key, TicketOf::Watch { id: id.clone(), label: label.to_owned() });
+        if let Some(followed) = self.watches.get_mut(id) {
+            followed.telling = Some(ticket.telling());
+        }
+        Some(ticket)
+    }
+
+    pub(super) fn open_ticket(
+        &mut self,
+        order: &SendOrder,
+        message_id: MessageId,
+        text: String,
+        end_reason: Option<String>,
+    ) -> SettleTicket {
+        let key = unknown_send_key(&message_id);
+        let delivery = Delivery {
+            target: order.target.clone(),
+            key: key.clone(),
+            text,
+            hops: order.hops,
+            source_ref: order.source_ref.clone(),
+        };
+        self.spawn_ticket(
+            key,
+            TicketOf::Send(Box::new(OpenSend { message_id, delivery, end_reason })),
+        )
+    }
+
+    fn spawn_ticket(&mut self, key: String, of: TicketOf) -> SettleTicket {
+        let (ticket, confirmed) = SettleTicket::new(key);
+        let stop = self.context.stop.clone();
+        self.jobs.set.spawn(async move {
+            tokio::select! {
+                biased;
+                confirmed = confirmed => JobEnd::Ticket { of, confirmed: confirmed.is_ok() },
+                () = stop.cancelled() => JobEnd::Done,
+            }
+        });
+        ticket
+    }
+
+    pub(super) fn on_ticket(&mut self, of: TicketOf, confirmed: bool) {
+        match of {
+            TicketOf::Watch { id, label } if confirmed => {
+                let push_token = self.push_token();
+                self.feed(&id, WatchEvent::Confirmed { label, push_token });
+            }
+            // Whoever had it did not tell: the watch reads the task again and delivers under the same key.
+            TicketOf::Watch { id, .. } => self.release(&id, true),
+            TicketOf::Send(open) => self.spawn_close(*open, !confirmed),
+        }
+    }
+
+    /// Tells the outcome of a send without a task, if nobody has, and closes it.
+    pub(super) fn spawn_close(&mut self, open: OpenSend, tell: bool) {
+        let context = Arc::clone(&self.context);
+        self.jobs.set.spawn(async move {
+            let message_id = open.message_id.clone();
+            tokio::select! {
+                () = close(&context, &open, tell) => JobEnd::SendClosed { message_id },
+                () = context.stop.cancelled() => JobEnd::Done,
+            }
+        });
+    }
+}

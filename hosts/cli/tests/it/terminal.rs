@@ -1,0 +1,131 @@
+//! The chat on a terminal.
+
+use std::path::PathBuf;
+
+use crate::{
+    pty::{COLUMNS, Pty},
+    world::{World, signal_id},
+};
+
+const SLOW: &str = "delay_ms = 120\n[[rule]]\nsay = \"one two three four five six seven done\"\n";
+
+fn world(rules: &str) -> (World, PathBuf) {
+    let world = World::new();
+    let rules = world.write("rules.toml", rules);
+    (world, rules)
+}
+
+#[tokio::test]
+async fn an_answer_appears_as_it_is_written_and_what_is_typed_meanwhile_stays_whole() {
+    let (world, rules) = world(SLOW);
+    let mut chat = Pty::chat(&world, &rules, 1);
+    chat.shows(">").await;
+    chat.press("go\r");
+    chat.shows("one two three").await;
+    chat.press("half typ");
+    let rows = chat.shows("one two three four five six seven done").await;
+    assert_eq!(rows, ["> go", "one two three four five six seven done", "> half typ"]);
+    chat.press("ed\r");
+    chat.until(|rows| rows.len() == 5 && rows[4] == ">" && rows[3].ends_with("done")).await;
+    assert_eq!(chat.rows()[2], "> half typed");
+}
+
+#[tokio::test]
+async fn text_over_many_rows_is_streamed_without_a_gap() {
+    let text = "word".repeat(40);
+    let rules = format!("delay_ms = 10\n[[rule]]\nsay = \"{text} and\\n\\na second line\"\n");
+    let (world, rules) = world(&rules);
+    let mut chat = Pty::chat(&world, &rules, 1);
+    chat.shows(">").await;
+    chat.press("go\r");
+    let rows = chat.shows("a second line").await;
+    let columns = usize::from(COLUMNS);
+    let shown = rows[1..rows.len() - 2].concat();
+    assert_eq!(shown, format!("{text} and"), "{rows:#?}");
+    assert!(rows[1].len() == columns && rows[rows.len() - 2] == "a second line", "{rows:#?}");
+}
+
+#[tokio::test]
+async fn a_delivery_arrives_above_what_is_being_typed() {
+    let world = World::new();
+    let remote = world.remote().await;
+    // The result is there before the chat: it comes with its start, while somebody types already.
+    let mut before = world.chat(0);
+    before.say("ask demo: slow 1s plum").await.unwrap();
+    crate::world::shows(&mut before, "will be delivered").await;
+    before.kill().await.unwrap();
+    let task = remote.journal()[0]["taskId"].as_str().unwrap().to_owned();
+    world.run(&["status", "demo", &task, "--wait", "15s"]).await.check(0, &[]);
+    let rules = "delay_ms = 100\n[[rule]]\nsay = \"news: ${prompt}\"\n";
+    let rules = world.write("rules.toml", rules);
+    let mut chat = Pty::chat(&world, &rules, 1);
+    chat.press("what I am typing");
+    let rows = chat.until(|rows| rows.iter().any(|row| row.contains("finished: plum"))).await;
+    assert_eq!(rows.last().unwrap(), "> what I am typing", "{rows:#?}");
+    assert_eq!(rows.iter().filter(|row| row.contains("plum")).count(), 1, "{rows:#?}");
+}
+
+#[tokio::test]
+async fn ctrl_c_stops_what_runs_and_leaves_only_when_pressed_twice() {
+    let (world, rules) = world(SLOW);
+    let mut chat = Pty::chat(&world, &rules, 1);
+    chat.shows(">").await;
+    chat.press("go\r");
+    chat.shows("one two").await;
+    chat.press("\x03");
+    let rows = chat.shows("(stopped)").await;
+    assert!(!rows.iter().any(|row| row.contains("done")), "{rows:#?}");
+    let hint = |rows: &[String]| rows.iter().filter(|row| row.starts_with("(Nothing is")).count();
+    chat.press("\x03");
+    chat.until(|rows| hint(rows) == 1).await;
+    // A word in between, and it does not count.
+    chat.press("/status\r");
+    chat.shows("Nothing is running.").await;
+    chat.press("\x03");
+    chat.until(|rows| hint(rows) == 2).await;
+    chat.press("\x03");
+    chat.ended_well().await;
+}
+
+#[tokio::test]
+async fn ctrl_d_quit_and_signals_leave_the_terminal_as_it_was() {
+    for way in ["\x04", "/quit\r", "TERM"] {
+        let (world, rules) = world(SLOW);
+        let mut chat = Pty::chat(&world, &rules, 1);
+        chat.shows(">").await;
+        if way == "TERM" {
+            assert!(chat.is_editing(), "a line can be edited");
+            signal_id(chat.child.id().unwrap(), way).await;
+        } else {
+            chat.press(way);
+        }
+        chat.ended_well().await;
+    }
+}
+
+#[tokio::test]
+async fn what_a_model_says_cannot_steer_the_terminal() {
+    let (world, rules) =
+        world("[[rule]]\nsay = \"red \\u001b[31m \\u009b2J \\u001b]0;title\\u0007\\rover it\"\n");
+    let mut chat = Pty::chat(&world, &rules, 1);
+    chat.shows(">").await;
+    chat.press("go\r");
+    let shown = "red \\u{1b}[31m \\u{9b}2J \\u{1b}]0;title\\u{7}over it";
+    chat.shows(shown).await;
+    let raw = chat.raw();
+    assert!(
+        !raw.contains("\x1b[31m") && !raw.contains('\u{9b}') && !raw.contains("\x1b]"),
+        "{raw:?}"
+    );
+}
+
+#[tokio::test]
+async fn lines_that_are_pasted_together_are_said_together() {
+    let (world, rules) =
+        world("[[rule]]\nwhen = '^a\\nb$'\nsay = \"both\"\n[[rule]]\nsay = \"one\"\n");
+    let mut chat = Pty::chat(&world, &rules, 1);
+    chat.shows(">").await;
+    chat.press("\x1b[200~a\rb\x1b[201~");
+    chat.press("\r");
+    chat.shows("both").await;
+}
