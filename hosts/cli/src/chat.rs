@@ -10,7 +10,7 @@ use volcanic_agent_core::{NewPrompt, Origin, PromptKey, SessionActivity, Session
 use crate::{
     args::ChatArgs,
     assistant::Assistant,
-    environment::Environment,
+    config::CliConfig,
     exit::Exit,
     input::{self, Input},
     screen::Screen,
@@ -33,12 +33,12 @@ const FILES: usize = 8;
 ///
 /// # Errors
 /// When the workspace, the state or the screen cannot be used.
-pub(crate) async fn chat(args: &ChatArgs, environment: &Environment) -> Result<Exit> {
+pub(crate) async fn chat(args: &ChatArgs, config: &CliConfig) -> Result<Exit> {
     let mut interrupt = signal(SignalKind::interrupt()).context("failed to listen to signals")?;
     let mut terminate = signal(SignalKind::terminate()).context("failed to listen to signals")?;
     let (shown, files) = mpsc::channel(FILES);
     let assistant =
-        Assistant::start(&args.at.workspace, args.model.as_deref(), environment, shown).await?;
+        Assistant::start(&args.at.workspace, args.model.as_deref(), config, shown).await?;
     let (terminal, inputs) = match Terminal::open() {
         Some((terminal, inputs)) => (Some(terminal), inputs),
         None => (None, input::lines()),
