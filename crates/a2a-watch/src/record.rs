@@ -210,7 +210,8 @@ pub struct WatchRecord {
     /// How often a continuation re-armed the watch; part of the delivery keys from 1 on, as a state can be told once per
     /// round.
     pub round: u32,
-    /// What the owner was told while the watch goes on, e.g. `auth-required`.
+    /// What the owner was told while the watch goes on, e.g. `auth-required`, and the mark of the outcome that was told
+    /// last: its label, `#`, and a digest.
     pub told: Vec<String>,
     /// The framed text on its way; only with [`WatchState::Claimed`].
     pub text: Option<String>,

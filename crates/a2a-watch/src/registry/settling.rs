@@ -341,8 +341,8 @@ impl Registry {
         let Some(followed) = self.watches.get(id) else { return };
         let record = followed.watch.record();
         match waited {
-            Waited::Settled { label, outcome } => {
-                let settle = self.ticket(id, &label);
+            Waited::Settled { state, outcome } => {
+                let settle = self.ticket(id, state);
                 answer_send(command, Ok(SendEnd::Settled { outcome: *outcome, settle }));
             }
             Waited::Unsettled { hinted } => {
@@ -427,16 +427,17 @@ impl Registry {
         let TaskQuery { target, agent, task_id, .. } = &command.query;
         let watched = self.watch_of(target, agent, task_id).is_some();
         let report = match asked {
-            Ok(Asked { label, settled, outcome, refused }) => {
+            Ok(Asked { state, settled, outcome, refused }) => {
+                let goes_on = state.label == AUTH_REQUIRED;
                 let settle = match &held {
-                    Some(id) if settled => self.ticket(id, &label),
+                    Some(id) if settled => self.ticket(id, state),
                     Some(id) => {
                         self.release(id, false);
                         None
                     }
                     None => None,
                 };
-                let watched = watched && (settle.is_none() || label == AUTH_REQUIRED);
+                let watched = watched && (settle.is_none() || goes_on);
                 Ok(TaskReport { outcome: *outcome, settle, settled, watched, refused })
             }
             Err(error) => {
