@@ -44,7 +44,7 @@ impl MemoryWatchStore {
         self.lock().watches.clone()
     }
 
-    /// Every write in order, as `begin_send`, `send_known`, `end_send` or the state a watch was written with.
+    /// Every write in order, as `begin_send`, `send_known`, `note_unsent`, `end_send` or the state a watch was written with.
     pub fn log(&self) -> Vec<String> {
         self.lock().log.clone()
     }
@@ -123,6 +123,22 @@ impl WatchStore for MemoryWatchStore {
         inner.send_mut(message_id, "mark a send as known")?.state = SendState::Known;
         inner.log.push("send_known".to_owned());
         Ok(watch.map(|watch| inner.keep(watch)))
+    }
+
+    async fn note_unsent(
+        &self,
+        message_id: &MessageId,
+        reason: &str,
+    ) -> Result<(), WatchStoreError> {
+        const ACTION: &str = "note why a send did not leave";
+        let mut inner = self.working(ACTION)?;
+        let send = inner.send_mut(message_id, ACTION)?;
+        if send.state != SendState::Sending {
+            return Err(WatchStoreError::new(ACTION, "it is not open"));
+        }
+        send.end_reason = Some(reason.to_owned());
+        inner.log.push("note_unsent".to_owned());
+        Ok(())
     }
 
     async fn end_send(&self, message_id: &MessageId, reason: &str) -> Result<(), WatchStoreError> {

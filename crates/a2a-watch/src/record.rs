@@ -63,7 +63,7 @@ impl fmt::Display for WatchId {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SendState {
-    /// It may have reached the remote; nobody knows.
+    /// It may have reached the remote; nobody knows, unless there is a reason why it did not.
     Sending,
     /// The remote answered with a task or a message.
     Known,
@@ -98,7 +98,7 @@ pub struct SendRecord {
     pub workspace: PathBuf,
     /// The agent's name in that workspace.
     pub agent: String,
-    /// ASCII origin of the agent's configured URL when it was sent.
+    /// ASCII origin of the agent's configured URL when it was sent; empty when the message did not get so far.
     pub origin: String,
     /// The context it continues.
     pub context_id: Option<ContextId>,
@@ -112,7 +112,8 @@ pub struct SendRecord {
     pub started_at: Timestamp,
     /// Where it stands.
     pub state: SendState,
-    /// Why it ended; only with [`SendState::Ended`].
+    /// Why it ended. With [`SendState::Sending`] it is known that the message did not leave, and why; who sent it may not
+    /// have been told yet.
     pub end_reason: Option<String>,
 }
 
