@@ -1,6 +1,6 @@
 //! What a host takes from the variables of its process besides its settings.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::DirBuilder;
 use std::io;
@@ -21,7 +21,7 @@ const SHELL_VARIABLES: [&str; 8] =
 #[derive(Debug, Clone, Default)]
 pub struct HostEnvironment {
     /// The variables that may be named as keys in `agents.json`.
-    pub agent_keys: HashMap<String, Secret>,
+    pub agent_keys: BTreeMap<String, Secret>,
     /// The environment of shell commands.
     pub shell: Vec<(OsString, OsString)>,
 }

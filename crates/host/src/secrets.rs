@@ -1,6 +1,6 @@
 //! Where the keys of remote agents may lie.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ const MAX_KEY: u64 = 64 * 1024;
 /// Where container engines put secrets.
 const RUN_SECRETS: &str = "/run/secrets";
 /// Resolves keys: `env:` from `variables`, `file:` from `folder` (relative paths too) and the container engine's secrets.
-pub fn key_resolver(variables: HashMap<String, Secret>, folder: PathBuf) -> KeyResolver {
+pub fn key_resolver(variables: BTreeMap<String, Secret>, folder: PathBuf) -> KeyResolver {
     Arc::new(move |source| match source {
         KeySource::Plain(secret) => Ok(secret.clone()),
         KeySource::Env(name) => match variables.get(name) {
@@ -65,7 +65,7 @@ mod tests {
 
     #[track_caller]
     fn check(source: &KeySource, folder: &Path, wanted: Result<&str, &str>) {
-        let variables = HashMap::from([
+        let variables = BTreeMap::from([
             ("A2A_KEY_ONE".to_owned(), Secret::new("first-key")),
             ("A2A_KEY_EMPTY".to_owned(), Secret::new(" ")),
         ]);

@@ -2,6 +2,7 @@
 //!
 //! Everything is checked before anything starts, and every problem is reported at once.
 
+mod file;
 mod layers;
 mod problem;
 #[cfg(test)]

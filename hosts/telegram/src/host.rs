@@ -59,7 +59,9 @@ pub async fn run_bot(
     };
     let store = Store::open(&home.state.join("state.db"), Arc::clone(&clock))?;
     let parts = Parts { config, environment, home, clock, chance, model, api, store };
-    let running = parts.start(listener, &stop).await?;
+    let Some(running) = parts.start(listener, &stop).await? else {
+        return Ok(());
+    };
     let ended = running.receive(&stop).await;
     running.shut_down().await;
     ended
@@ -127,11 +129,12 @@ struct Running {
 }
 
 impl Parts {
+    /// Starts everything; `None` when the stop came first.
     async fn start(
         self,
         listener: Option<tokio::net::TcpListener>,
         stop: &CancellationToken,
-    ) -> anyhow::Result<Running> {
+    ) -> anyhow::Result<Option<Running>> {
         let tracker = TaskTracker::new();
         let agents = CancellationToken::new();
         let tokens = ChatTokens {
@@ -173,20 +176,25 @@ impl Parts {
             outputs: self.home.state.join("outputs"),
         };
         if let Some((watches, _)) = &watches {
-            // Before the sessions: a run that goes on finds the watches of the tasks it knows. They are asked for before
-            // the stop is looked at, and what is asked of them later waits for them; so a store that cannot be read holds
-            // up no stop.
-            tokio::select! {
+            // Before the sessions: a run that goes on finds the watches of the tasks it knows. While they cannot be read
+            // this takes as long as it takes.
+            let restored = tokio::select! {
                 biased;
-                () = watches.restore() => {}
-                () = stop.cancelled() => {}
+                () = stop.cancelled() => false,
+                () = watches.restore() => true,
+            };
+            if !restored {
+                agents.cancel();
+                end_tasks(&tracker).await;
+                self.store.close().await;
+                return Ok(None);
             }
         }
         let chats = Arc::new(Chats::open(self.home.workspaces.clone(), &deps, &tracker, &tokens)?);
         // The cell is set here and nowhere else, so it is empty.
         let _ = opened.set(Arc::clone(&chats));
         let (api, store, chance) = (self.api, self.store, self.chance);
-        Ok(Running { api, store, chance, chats, tokens, agents, tracker, _home: self.home })
+        Ok(Some(Running { api, store, chance, chats, tokens, agents, tracker, _home: self.home }))
     }
 
     fn start_watches(
@@ -326,12 +334,17 @@ impl Running {
         if tokio::time::timeout(SEND_GRACE, self.tracker.wait()).await.is_err() {
             tracing::warn!("messages that could not be sent are left for the next start");
             self.tokens.stop.cancel();
-            if tokio::time::timeout(END_GRACE, self.tracker.wait()).await.is_err() {
-                tracing::warn!(tasks = self.tracker.len(), "some tasks did not end");
-            }
+            end_tasks(&self.tracker).await;
         }
         self.store.close().await;
         tracing::info!("stopped");
+    }
+}
+
+async fn end_tasks(tracker: &TaskTracker) {
+    tracker.close();
+    if tokio::time::timeout(END_GRACE, tracker.wait()).await.is_err() {
+        tracing::warn!(tasks = tracker.len(), "some tasks did not end");
     }
 }
 

@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 
 use config::{Config, ConfigError as MergeError, Map, Source, Value};
 
+use super::file::file_entries;
 use super::problem::ConfigProblem;
-use crate::keys::{self, HOME, Key, SECTIONS};
+use crate::keys::{self, Key, SECTIONS};
 
-/// The name of the settings file in the home folder.
-const FILE_NAME: &str = "volcanic.toml";
 /// The largest file that counts as a secret.
 const MAX_SECRET: u64 = 64 * 1024;
 
@@ -58,12 +57,7 @@ impl Layers {
         });
         let defaults = Layer(defaults.collect());
         let entries = file_entries(home, file, read, problems);
-        let place = |name: &str| format!("{name} in {FILE_NAME}");
-        let file = layer(
-            entries.into_iter().map(|(name, value)| (place(&name), name, value)),
-            read,
-            problems,
-        );
+        let file = layer(entries.into_iter(), read, problems);
         let names =
             environment.iter().map(|(name, value)| (name.clone(), name.clone(), value.clone()));
         let environment = layer(names, read, problems);
@@ -107,7 +101,8 @@ fn layer(
     Layer(settled.collect())
 }
 
-enum Match {
+/// What a name means to a host that reads certain keys.
+pub(super) enum Match {
     Key {
         key: &'static Key,
         in_file: bool,
@@ -118,7 +113,7 @@ enum Match {
     NotOurs,
 }
 
-fn match_name(name: &str, read: &'static [&'static Key]) -> Match {
+pub(super) fn match_name(name: &str, read: &'static [&'static Key]) -> Match {
     let lower = name.to_ascii_lowercase();
     let found = |key: &'static Key, in_file| {
         if read.contains(&key) { Match::Key { key, in_file } } else { Match::OthersRead }
@@ -197,92 +192,5 @@ fn read_secret(reading: &Reading, problems: &mut Vec<ConfigProblem>) -> Option<S
             problems.push(wrong(format!("the file cannot be read ({})", error.kind())));
             None
         }
-    }
-}
-
-/// The settings of the file as `Section__Name` and text.
-fn file_entries(
-    home: &Path,
-    file: Option<&Path>,
-    read: &'static [&'static Key],
-    problems: &mut Vec<ConfigProblem>,
-) -> Vec<(String, String)> {
-    let path = file.map_or_else(|| home.join(FILE_NAME), Path::to_owned);
-    let mut wrong = |text: String| {
-        problems.push(ConfigProblem { name: path.display().to_string(), read: None, text });
-    };
-    let text = match std::fs::read_to_string(&path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound && file.is_none() => {
-            return Vec::new();
-        }
-        Err(error) => {
-            wrong(format!("the file cannot be read ({})", error.kind()));
-            return Vec::new();
-        }
-    };
-    let table: toml::Table = match text.parse() {
-        Ok(table) => table,
-        Err(error) => {
-            // The parser's own message quotes the line, which may hold a secret.
-            let error: &toml::de::Error = &error;
-            let before = error.span().map_or(0, |span| span.start).min(text.len());
-            let line = text.get(..before).unwrap_or_default().matches('\n').count() + 1;
-            wrong(format!("line {line} is not valid TOML"));
-            return Vec::new();
-        }
-    };
-    let mut entries = Vec::new();
-    flatten("", &table, read, &mut entries, problems);
-    entries.retain(|(_, value)| !value.trim().is_empty());
-    entries
-}
-
-fn flatten(
-    prefix: &str,
-    table: &toml::Table,
-    read: &'static [&'static Key],
-    entries: &mut Vec<(String, String)>,
-    problems: &mut Vec<ConfigProblem>,
-) {
-    for (name, value) in table {
-        let name = if prefix.is_empty() { name.clone() } else { format!("{prefix}__{name}") };
-        if let toml::Value::Table(table) = value {
-            flatten(&name, table, read, entries, problems);
-            continue;
-        }
-        let place = format!("{name} in {FILE_NAME}");
-        let mut wrong = |text: &str| {
-            problems.push(ConfigProblem { name: place.clone(), read: None, text: text.to_owned() });
-        };
-        if name == HOME {
-            wrong("the home folder cannot be set in the file that lies in it");
-            continue;
-        }
-        match match_name(&name, read) {
-            Match::NotOurs => {
-                wrong("there is no such setting");
-                continue;
-            }
-            Match::OthersRead => continue,
-            Match::Key { .. } | Match::Wrong(_) => {}
-        }
-        match plain(value) {
-            Some(value) => entries.push((name, value)),
-            None => wrong("allowed are texts, numbers, true and false, and lists of them"),
-        }
-    }
-}
-
-fn plain(value: &toml::Value) -> Option<String> {
-    match value {
-        toml::Value::String(text) => Some(text.clone()),
-        toml::Value::Integer(number) => Some(number.to_string()),
-        toml::Value::Float(number) => Some(number.to_string()),
-        toml::Value::Boolean(flag) => Some(flag.to_string()),
-        toml::Value::Array(items) => {
-            items.iter().map(plain).collect::<Option<Vec<_>>>().map(|items| items.join(","))
-        }
-        toml::Value::Datetime(_) | toml::Value::Table(_) => None,
     }
 }

@@ -56,7 +56,7 @@ fn the_file_may_hold_what_other_hosts_read() {
     assert_eq!(load_at(home.path(), &[], Some(&other)).map(seconds), Ok(9));
     std::fs::write(&other, "colour = 1\n").expect("written");
     let error = load_at(home.path(), &[], Some(&other)).expect_err("refused").to_string();
-    assert!(error.contains("there is no such setting"), "{error}");
+    assert!(error.contains("colour in other.toml: there is no such setting"), "{error}");
     let error = load_at(home.path(), &[], Some(Path::new("/gone.toml"))).expect_err("refused");
     assert!(error.to_string().contains("/gone.toml: the file cannot be read"), "{error}");
 }

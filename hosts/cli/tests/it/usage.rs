@@ -64,10 +64,15 @@ async fn the_settings_file_stands_below_the_environment_and_is_checked_with_it()
     let above = [("A2AClient__CardTimeoutSeconds", "5")];
     world.run_with(&["watches"], &above).await.check(0, &["No watches."]);
     world.write("other.toml", "[A2AClient]\nEnabled = false\nColour = 1\n");
-    for arguments in [["watches", "--config", "../other.toml"], ["--config", "../other.toml", "watches"]] {
-        world.run(&arguments).await.check(2, &["A2AClient__Colour in volcanic.toml"]);
+    for arguments in
+        [["watches", "--config", "../other.toml"], ["--config", "../other.toml", "watches"]]
+    {
+        world.run(&arguments).await.check(2, &["A2AClient__Colour in other.toml"]);
     }
-    world.run(&["watches", "--config", "gone.toml"]).await.check(2, &["gone.toml: the file cannot be read"]);
+    world
+        .run(&["watches", "--config", "gone.toml"])
+        .await
+        .check(2, &["gone.toml: the file cannot be read"]);
 }
 
 #[tokio::test]
