@@ -20,12 +20,17 @@ const EDGES: &[(&str, &[&str])] = &[
     ("agent-tools", &["agent-core", "base"]),
     ("a2a-tool", &["agent-core", "a2a-client", "a2a-watch", "a2a-types", "base"]),
     ("store", &["agent-core", "a2a-watch", "a2a-types", "base"]),
+    (
+        "host",
+        &["a2a-client", "a2a-watch", "a2a-tool", "agent-core", "agent-llm", "net", "base"],
+    ),
     ("cli", HOST),
     ("telegram", HOST),
 ];
 
 /// What a host may wire together.
 const HOST: &[&str] = &[
+    "host",
     "base",
     "a2a-types",
     "net",
@@ -51,7 +56,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("rusqlite", &["store"]),
     ("hyper-rustls", &["net"]),
     ("reqwest", &[]),
-    ("config", &["cli", "telegram"]),
+    ("config", &["host"]),
     ("anyhow", &["cli", "telegram"]),
 ];
 

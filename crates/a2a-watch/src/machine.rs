@@ -5,6 +5,7 @@
 
 mod check;
 mod event;
+mod settled;
 
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use jiff::Timestamp;
 use volcanic_base::Secret;
 
 pub(crate) use event::{Continuation, ReadResult, WatchEffect, WatchEvent};
+pub(crate) use settled::SettledState;
 
 use crate::config::WatchConfig;
 use crate::record::{WatchRecord, WatchSource, WatchState};
@@ -224,8 +226,8 @@ impl Watch {
             WatchEvent::Release { push_token, hinted } if self.phase == Phase::Attended => {
                 Some(self.on_release(push_token, hinted, now, config))
             }
-            WatchEvent::Confirmed { label, push_token } if self.phase == Phase::Attended => {
-                Some(self.on_confirmed(label, push_token, now, config))
+            WatchEvent::Confirmed { state, push_token } if self.phase == Phase::Attended => {
+                Some(self.on_confirmed(state, push_token, now, config))
             }
             WatchEvent::Continued(continuation) if self.phase == Phase::Attended => {
                 self.begin_round(now, Some(continuation));
@@ -336,6 +338,13 @@ impl Watch {
                 self.phase = Phase::Delivering;
                 WatchEffect::Deliver
             }
+            After::End if std::mem::take(&mut self.continued) => {
+                // The message came while the tombstone was written.
+                self.record.state = WatchState::Watching;
+                self.begin_round(now, None);
+                let pause = self.poll_pause(config);
+                self.write(After::Check(pause))
+            }
             After::End => {
                 self.phase = Phase::Ended;
                 WatchEffect::End
@@ -378,16 +387,17 @@ impl Watch {
 
     fn on_confirmed(
         &mut self,
-        label: String,
+        state: SettledState,
         push_token: Option<Secret>,
         now: Timestamp,
         config: &WatchConfig,
     ) -> WatchEffect {
-        if label != AUTH_REQUIRED && !self.continued {
+        if state.label != AUTH_REQUIRED && !self.continued {
             self.record.state = WatchState::Done;
             return self.write(After::End);
         }
-        self.record.told.push(label);
+        self.note_outcome(state.mark);
+        self.record.told.push(state.label);
         if std::mem::take(&mut self.continued) {
             self.begin_round(now, None);
         }
@@ -409,10 +419,20 @@ impl Watch {
         }
     }
 
-    /// A further message makes every state worth telling again, under keys of its own.
+    /// Remembers the outcome that is told last.
+    fn note_outcome(&mut self, mark: String) {
+        self.record.told.retain(|told| !settled::is_mark(told));
+        self.record.told.push(mark);
+    }
+
+    /// A further message makes every state worth telling again, under keys of its own. If nobody waits for what comes of
+    /// it, the outcome that was told last is no news: the message may have been a part of it already.
     fn begin_round(&mut self, now: Timestamp, continuation: Option<Continuation>) {
+        let is_beside = continuation.is_none();
         self.record.round += 1;
-        self.record.told.retain(|label| label == ORIGIN_MOVED);
+        self.record
+            .told
+            .retain(|told| told == ORIGIN_MOVED || (is_beside && settled::is_mark(told)));
         self.record.started_at = now;
         self.step = 0;
         if let Some(continuation) = continuation {

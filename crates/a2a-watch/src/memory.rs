@@ -44,7 +44,7 @@ impl MemoryWatchStore {
         self.lock().watches.clone()
     }
 
-    /// Every write in order, as `begin_send`, `send_known`, `end_send` or the state a watch was written with.
+    /// Every write in order, as `begin_send`, `send_known`, `note_unsent`, `end_send` or the state a watch was written with.
     pub fn log(&self) -> Vec<String> {
         self.lock().log.clone()
     }
@@ -85,20 +85,46 @@ impl Inner {
             .ok_or_else(|| WatchStoreError::new(action, "no such send"))
     }
 
-    fn keep(&mut self, watch: &WatchRecord) -> WatchRecord {
-        let known = self.watches.iter().find(|kept| {
+    /// The live watch that follows the same task for the same conversation.
+    fn live_twin(&self, watch: &WatchRecord) -> Option<&WatchRecord> {
+        self.watches.iter().find(|kept| {
             kept.state != WatchState::Done
                 && kept.target == watch.target
                 && kept.agent == watch.agent
                 && kept.origin == watch.origin
                 && kept.task_id == watch.task_id
-        });
-        if let Some(known) = known {
-            return known.clone();
+        })
+    }
+
+    fn keep(
+        &mut self,
+        watch: &WatchRecord,
+        action: &'static str,
+    ) -> Result<WatchRecord, WatchStoreError> {
+        if let Some(known) = self.live_twin(watch) {
+            return Ok(known.clone());
+        }
+        if self.watches.iter().any(|kept| kept.id == watch.id) {
+            return Err(WatchStoreError::new(action, "its id is known"));
         }
         self.log.push(watch.state.as_str().to_owned());
         self.watches.push(watch.clone());
-        watch.clone()
+        Ok(watch.clone())
+    }
+
+    /// All of them or none.
+    fn keep_all(
+        &mut self,
+        watches: &[WatchRecord],
+        action: &'static str,
+    ) -> Result<Vec<WatchRecord>, WatchStoreError> {
+        let before = (self.watches.len(), self.log.len());
+        let kept = watches.iter().map(|watch| self.keep(watch, action)).collect();
+        if Result::is_err(&kept) {
+            self.watches.truncate(before.0);
+            self.log.truncate(before.1);
+        }
+        kept
     }
 }
 
@@ -119,10 +145,32 @@ impl WatchStore for MemoryWatchStore {
         message_id: &MessageId,
         watch: Option<&WatchRecord>,
     ) -> Result<Option<WatchRecord>, WatchStoreError> {
-        let mut inner = self.working("mark a send as known")?;
-        inner.send_mut(message_id, "mark a send as known")?.state = SendState::Known;
-        inner.log.push("send_known".to_owned());
-        Ok(watch.map(|watch| inner.keep(watch)))
+        const ACTION: &str = "mark a send as known";
+        let mut inner = self.working(ACTION)?;
+        inner.send_mut(message_id, ACTION)?;
+        let at = inner.log.len();
+        let kept = watch.map(|watch| inner.keep(watch, ACTION)).transpose()?;
+        inner.log.insert(at, "send_known".to_owned());
+        let send = inner.send_mut(message_id, ACTION)?;
+        send.state = SendState::Known;
+        send.end_reason = None;
+        Ok(kept)
+    }
+
+    async fn note_unsent(
+        &self,
+        message_id: &MessageId,
+        reason: &str,
+    ) -> Result<(), WatchStoreError> {
+        const ACTION: &str = "note why a send did not leave";
+        let mut inner = self.working(ACTION)?;
+        let send = inner.send_mut(message_id, ACTION)?;
+        if send.state != SendState::Sending {
+            return Err(WatchStoreError::new(ACTION, "it is not open"));
+        }
+        send.end_reason = Some(reason.to_owned());
+        inner.log.push("note_unsent".to_owned());
+        Ok(())
     }
 
     async fn end_send(&self, message_id: &MessageId, reason: &str) -> Result<(), WatchStoreError> {
@@ -135,15 +183,16 @@ impl WatchStore for MemoryWatchStore {
     }
 
     async fn add_watch(&self, watch: &WatchRecord) -> Result<WatchRecord, WatchStoreError> {
-        Ok(self.working("keep a watch")?.keep(watch))
+        const ACTION: &str = "keep a watch";
+        self.working(ACTION)?.keep(watch, ACTION)
     }
 
     async fn add_watches(
         &self,
         watches: &[WatchRecord],
     ) -> Result<Vec<WatchRecord>, WatchStoreError> {
-        let mut inner = self.working("keep watches")?;
-        Ok(watches.iter().map(|watch| inner.keep(watch)).collect())
+        const ACTION: &str = "keep watches";
+        self.working(ACTION)?.keep_all(watches, ACTION)
     }
 
     async fn update(
@@ -151,7 +200,10 @@ impl WatchStore for MemoryWatchStore {
         expected_epoch: u64,
         watch: &WatchRecord,
     ) -> Result<bool, WatchStoreError> {
-        let mut inner = self.working("update a watch")?;
+        const ACTION: &str = "update a watch";
+        let mut inner = self.working(ACTION)?;
+        let twin = inner.live_twin(watch).filter(|twin| twin.id != watch.id);
+        let is_second = watch.state != WatchState::Done && twin.is_some();
         let Some(kept) = inner
             .watches
             .iter_mut()
@@ -159,6 +211,9 @@ impl WatchStore for MemoryWatchStore {
         else {
             return Ok(false);
         };
+        if is_second {
+            return Err(WatchStoreError::new(ACTION, "its task is followed by another watch"));
+        }
         *kept = WatchRecord { epoch: expected_epoch + 1, ..watch.clone() };
         inner.log.push(watch.state.as_str().to_owned());
         Ok(true)

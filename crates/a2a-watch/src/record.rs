@@ -63,7 +63,7 @@ impl fmt::Display for WatchId {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SendState {
-    /// It may have reached the remote; nobody knows.
+    /// It may have reached the remote; nobody knows, unless there is a reason why it did not.
     Sending,
     /// The remote answered with a task or a message.
     Known,
@@ -98,7 +98,7 @@ pub struct SendRecord {
     pub workspace: PathBuf,
     /// The agent's name in that workspace.
     pub agent: String,
-    /// ASCII origin of the agent's configured URL when it was sent.
+    /// ASCII origin of the agent's configured URL when it was sent; empty when the message did not get so far.
     pub origin: String,
     /// The context it continues.
     pub context_id: Option<ContextId>,
@@ -112,7 +112,8 @@ pub struct SendRecord {
     pub started_at: Timestamp,
     /// Where it stands.
     pub state: SendState,
-    /// Why it ended; only with [`SendState::Ended`].
+    /// Why it ended. With [`SendState::Sending`] it is known that the message did not leave, and why; who sent it may not
+    /// have been told yet.
     pub end_reason: Option<String>,
 }
 
@@ -210,7 +211,8 @@ pub struct WatchRecord {
     /// How often a continuation re-armed the watch; part of the delivery keys from 1 on, as a state can be told once per
     /// round.
     pub round: u32,
-    /// What the owner was told while the watch goes on, e.g. `auth-required`.
+    /// What the owner was told while the watch goes on, e.g. `auth-required`, and the mark of the outcome that was told
+    /// last: its label, `#`, and a digest.
     pub told: Vec<String>,
     /// The framed text on its way; only with [`WatchState::Claimed`].
     pub text: Option<String>,

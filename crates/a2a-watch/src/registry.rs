@@ -8,6 +8,7 @@ mod handle;
 mod importing;
 mod jobs;
 mod reading;
+mod refusing;
 mod restoring;
 mod sending;
 mod settling;

@@ -10,7 +10,8 @@ use crate::record::{SendRecord, WatchId, WatchRecord};
 /// Keeps sends and watches. Every method that writes is one commit: all of it is on disk when it returns, or nothing.
 #[async_trait]
 pub trait WatchStore: Send + Sync + fmt::Debug {
-    /// Keeps a send that is about to leave; its state is [`crate::SendState::Sending`].
+    /// Keeps a send that is about to leave, or that did not come so far and has a reason; its state is
+    /// [`crate::SendState::Sending`].
     ///
     /// # Errors
     /// [`WatchStoreError`] when the commit failed or the message id is known already; the send must then not leave.
@@ -29,6 +30,16 @@ pub trait WatchStore: Send + Sync + fmt::Debug {
         message_id: &MessageId,
         watch: Option<&WatchRecord>,
     ) -> Result<Option<WatchRecord>, WatchStoreError>;
+
+    /// Keeps why an open send did not leave. It stays open until [`WatchStore::end_send`], so that it is told.
+    ///
+    /// # Errors
+    /// [`WatchStoreError`] when the commit failed or there is no such open send.
+    async fn note_unsent(
+        &self,
+        message_id: &MessageId,
+        reason: &str,
+    ) -> Result<(), WatchStoreError>;
 
     /// Marks a send as [`crate::SendState::Ended`] for `reason`.
     ///

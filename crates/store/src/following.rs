@@ -37,6 +37,17 @@ impl WatchStore for Store {
         self.writer().write(work).await.map_err(|error| error.into_watch("mark a send as known"))
     }
 
+    async fn note_unsent(
+        &self,
+        message_id: &MessageId,
+        reason: &str,
+    ) -> Result<(), WatchStoreError> {
+        let (message_id, reason) = (message_id.clone(), reason.to_owned());
+        let work = move |scope: &WriteScope<'_>| sends::note_unsent(scope, &message_id, &reason);
+        let written = self.writer().write(work).await;
+        written.map_err(|error| error.into_watch("note why a send did not leave"))
+    }
+
     async fn end_send(&self, message_id: &MessageId, reason: &str) -> Result<(), WatchStoreError> {
         let (message_id, reason) = (message_id.clone(), reason.to_owned());
         let work = move |scope: &WriteScope<'_>| {

@@ -53,7 +53,22 @@ pub(crate) fn mark(
     }
 }
 
-/// The sends whose end nobody knows, oldest first.
+/// Keeps why an open send did not leave.
+pub(crate) fn note_unsent(
+    scope: &WriteScope<'_>,
+    message_id: &MessageId,
+    reason: &str,
+) -> Result<(), DbError> {
+    let mut statement = scope.connection.prepare_cached(
+        "UPDATE sends SET end_reason = ?2 WHERE message_id = ?1 AND state = 'sending'",
+    )?;
+    match statement.execute(params![message_id.as_str(), reason])? {
+        1 => Ok(()),
+        _ => Err(DbError::UnknownSend { message_id: message_id.as_str().to_owned() }),
+    }
+}
+
+/// The sends that are not over, oldest first.
 pub(crate) fn open(connection: &Connection) -> Result<Vec<SendRecord>, DbError> {
     let mut statement =
         connection.prepare_cached("SELECT * FROM sends WHERE state = 'sending' ORDER BY place")?;

@@ -11,6 +11,9 @@ mod examples;
 #[derive(Debug, Parser)]
 #[command(name = "volcanic", version, after_help = examples::ALL)]
 pub struct Cli {
+    /// The settings file [default: volcanic.toml in the home folder, if it is there].
+    #[arg(long, global = true, value_name = "FILE")]
+    pub config: Option<PathBuf>,
     /// What to do.
     #[command(subcommand)]
     pub command: Command,

@@ -12,23 +12,21 @@ use jiff::tz::TimeZone;
 use tempfile::TempDir;
 use tokio::sync::mpsc;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use volcanic_a2a_client::ClientConfig;
-use volcanic_a2a_tool::{A2aTool, A2aToolConfig, SessionDelivery, overview};
-use volcanic_a2a_watch::{WatchConfig, WatchDeps, WatchHandle, WatchTarget};
+use volcanic_a2a_tool::{A2aTool, SessionDelivery, overview};
+use volcanic_a2a_watch::{WatchDeps, WatchHandle, WatchTarget};
 use volcanic_agent_core::{
-    Model, PlainAnswers, ScriptedModel, ScriptedRules, SessionConfig, SessionDeps, SessionHandle,
-    SessionStore, TargetId, Tool,
+    Model, PlainAnswers, SessionConfig, SessionDeps, SessionHandle, SessionStore, TargetId, Tool,
 };
-use volcanic_agent_llm::{OpenAiConfig, openai_chat};
 use volcanic_agent_tools::{FileSender, OutgoingFile, ToolConfig, owner_tools};
 use volcanic_base::{Chance, Clock, ConfinedDir, SystemClock};
+use volcanic_host::{ModelChoice, ModelChoiceError, build_model, key_resolver};
 use volcanic_store::Store;
 
 use crate::{
-    environment::Environment,
+    config::CliConfig,
     exit::{OrUsage as _, UsageError},
     home::{Held, Home},
-    links,
+    remote::transport,
 };
 
 /// The name of a terminal's conversation.
@@ -36,9 +34,6 @@ const TARGET: &str = "cli";
 
 /// How long everything has to end in order.
 const GRACE: Duration = Duration::from_secs(6);
-
-/// Where the dialect's own servers are when nothing else is set.
-const OPENAI_BASE: &str = "https://api.openai.com/v1";
 
 const SYSTEM_PROMPT: &str = "\
 You are a personal assistant in your owner's terminal. You work in one folder, the workspace, with the tools you are given.
@@ -75,10 +70,10 @@ impl Assistant {
     pub(crate) async fn start(
         workspace: &Path,
         model: Option<&str>,
-        environment: &Environment,
+        config: &CliConfig,
         files: mpsc::Sender<String>,
     ) -> Result<Self> {
-        let home = Home::of(workspace, &environment.home)?;
+        let home = Home::of(workspace, &config.home)?;
         let mut greeting = Vec::new();
         let (holds, database) = match home.hold()? {
             Ok(held) => (Holds::Workspace { _held: held }, home.database()),
@@ -91,7 +86,7 @@ impl Assistant {
                 (Holds::Visit { _state: state }, database)
             }
         };
-        let model = choose_model(model, environment, &mut greeting)?;
+        let model = choose_model(model, config, &mut greeting)?;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let chance = Arc::new(Chance::from_os());
         let store = Store::open(&database, Arc::clone(&clock))?;
@@ -99,7 +94,7 @@ impl Assistant {
         let target = TargetId::new(TARGET);
 
         let output = home.state.join("output");
-        let tools = ToolConfig::new(output, environment.shell.clone());
+        let tools = ToolConfig::new(output, config.environment.shell.clone());
         let mut tools =
             owner_tools(ConfinedDir::open(&home.workspace)?, tools, Arc::new(NamesFiles { files }));
         let session = Arc::new(OnceLock::new());
@@ -107,32 +102,24 @@ impl Assistant {
             Holds::Visit { .. } => None,
             Holds::Workspace { .. } => {
                 let delivery = delivery(&store, &target, &home.workspace, &session);
-                let config = WatchConfig {
-                    watch_timeout: environment.watch_timeout,
-                    ..WatchConfig::new(
-                        ClientConfig::new(environment.card_timeout, environment.max_file_bytes),
-                        environment.max_file_bytes,
-                    )
-                };
                 let deps = WatchDeps {
                     store: Arc::new(store.clone()),
-                    transport: links::transport(environment)?,
-                    keys: links::keys(environment, &home.workspace),
+                    transport: transport(config)?,
+                    keys: key_resolver(config.environment.agent_keys.clone(), home.secrets()),
                     clock: Arc::clone(&clock),
                     chance: Arc::clone(&chance),
                     delivery: Arc::new(delivery),
                 };
-                let watches = volcanic_a2a_watch::spawn(config, deps, &tracker, stop.child_token());
-                let config = A2aToolConfig {
-                    wait: environment.wait,
-                    max_file_bytes: environment.max_file_bytes,
-                    ..A2aToolConfig::new(home.workspace.clone())
-                };
-                tools.push(Arc::new(A2aTool::new(config, watches.clone())) as Arc<dyn Tool>);
+                let watches = config.client.watches(model.as_ref());
+                let watches =
+                    volcanic_a2a_watch::spawn(watches, deps, &tracker, stop.child_token());
+                let tool = config.client.tool(home.workspace.clone());
+                tools.push(Arc::new(A2aTool::new(tool, watches.clone())) as Arc<dyn Tool>);
                 Some(watches)
             }
         };
-        let config = SessionConfig::new(SYSTEM_PROMPT, TimeZone::system(), Arc::new(PlainAnswers));
+        let session_config =
+            SessionConfig::new(SYSTEM_PROMPT, TimeZone::system(), Arc::new(PlainAnswers));
         let deps = SessionDeps {
             model,
             tools,
@@ -144,7 +131,8 @@ impl Assistant {
         if let Some(watches) = &watches {
             watches.restore().await;
         }
-        let handle = volcanic_agent_core::spawn(target, config, deps, &tracker, stop.child_token());
+        let handle =
+            volcanic_agent_core::spawn(target, session_config, deps, &tracker, stop.child_token());
         // Set once, right here.
         let _ = session.set(handle.clone());
         Ok(Self {
@@ -215,45 +203,31 @@ fn delivery(
 
 fn choose_model(
     name: Option<&str>,
-    environment: &Environment,
+    config: &CliConfig,
     greeting: &mut Vec<String>,
 ) -> Result<Arc<dyn Model>> {
-    match name {
-        None => {
-            greeting.push(
-                "No model is chosen, so a scripted one answers; it knows a few phrases (say help). For a real one: --model openai:NAME."
-                    .to_owned(),
-            );
-            Ok(Arc::new(ScriptedModel::built_in()))
-        }
-        Some("scripted") => Ok(Arc::new(ScriptedModel::built_in())),
-        Some(name) => match name.split_once(':') {
-            Some(("scripted", file)) => {
-                let text = std::fs::read_to_string(file)
-                    .with_context(|| format!("the rules `{file}` cannot be read"))
-                    .or_usage()?;
-                let rules = ScriptedRules::parse(file, &text).or_usage()?;
-                Ok(Arc::new(ScriptedModel::rules(rules)))
-            }
-            Some(("openai", model)) if !model.is_empty() => {
-                if environment.openai_base.is_none() && environment.openai_key.is_none() {
-                    return Err(UsageError::new(format!(
-                        "--model {name} needs OPENAI_API_KEY (or OPENAI_API_KEY_FILE), or OPENAI_BASE_URL of a server without keys"
-                    ))
-                    .into());
-                }
-                let base = environment.openai_base.as_deref().unwrap_or(OPENAI_BASE);
-                let config = OpenAiConfig::new(base, environment.openai_key.clone(), model);
-                openai_chat(config)
-                    .with_context(|| format!("--model {name} cannot be used"))
-                    .or_usage()
-            }
-            _ => Err(UsageError::new(format!(
-                "--model {name} is not known: there are openai:NAME, scripted and scripted:RULES.toml"
-            ))
-            .into()),
-        },
+    let Some(name) = name else {
+        greeting.push(
+            "No model is chosen, so a scripted one answers; it knows a few phrases (say help). For a real one: --model openai:NAME."
+                .to_owned(),
+        );
+        return Ok(build_model(&ModelChoice::Scripted { rules: None }, &config.openai)?);
+    };
+    let choice = ModelChoice::parse(name).map_err(|error| match error {
+        ModelChoiceError::Later { .. } => UsageError::new(format!("--model {name}: {error}")),
+        ModelChoiceError::Unknown => UsageError::new(format!(
+            "--model {name} is not known: there are openai:NAME, scripted and scripted:RULES.toml"
+        )),
+    })?;
+    if matches!(choice, ModelChoice::OpenAi { .. }) && config.openai.lacks_key() {
+        return Err(UsageError::new(format!(
+            "--model {name} needs OPENAI_API_KEY (or OPENAI_API_KEY_FILE), or OPENAI_BASE_URL of a server without keys"
+        ))
+        .into());
     }
+    build_model(&choice, &config.openai)
+        .with_context(|| format!("--model {name} cannot be used"))
+        .or_usage()
 }
 
 /// In a terminal a file is given by its name: it is on the same machine.

@@ -1,16 +1,19 @@
 //! `volcanic chat`: the assistant in a terminal, or line by line in a pipe.
 
+use std::time::Duration;
+
 use anyhow::{Context as _, Result};
 use tokio::{
     signal::unix::{SignalKind, signal},
     sync::{broadcast, mpsc},
 };
 use volcanic_agent_core::{NewPrompt, Origin, PromptKey, SessionActivity, SessionEvent};
+use volcanic_base::with_causes;
 
 use crate::{
     args::ChatArgs,
     assistant::Assistant,
-    environment::Environment,
+    config::CliConfig,
     exit::Exit,
     input::{self, Input},
     screen::Screen,
@@ -29,16 +32,26 @@ Say what you want. While the assistant works, further lines wait their turn.
 /// Files that the assistant shows and that wait to be named on the screen; more of them wait for their turn.
 const FILES: usize = 8;
 
+/// Pauses before what was said is tried to be kept again: a busy disk gets a moment, a person does not wait for a full one.
+const KEEP_PAUSES: [Duration; 3] =
+    [Duration::from_millis(200), Duration::from_secs(1), Duration::from_secs(3)];
+
 /// Runs a chat until the input ends, `/quit`, or a signal.
 ///
 /// # Errors
 /// When the workspace, the state or the screen cannot be used.
-pub(crate) async fn chat(args: &ChatArgs, environment: &Environment) -> Result<Exit> {
+pub(crate) async fn chat(args: &ChatArgs, config: &CliConfig) -> Result<Exit> {
     let mut interrupt = signal(SignalKind::interrupt()).context("failed to listen to signals")?;
     let mut terminate = signal(SignalKind::terminate()).context("failed to listen to signals")?;
     let (shown, files) = mpsc::channel(FILES);
-    let assistant =
-        Assistant::start(&args.at.workspace, args.model.as_deref(), environment, shown).await?;
+    let start = Assistant::start(&args.at.workspace, args.model.as_deref(), config, shown);
+    // It may take long when the state cannot be read; nothing has been accepted yet.
+    let assistant = tokio::select! {
+        biased;
+        _ = interrupt.recv() => return Ok(Exit::Done),
+        _ = terminate.recv() => return Ok(Exit::Done),
+        started = start => started?,
+    };
     let (terminal, inputs) = match Terminal::open() {
         Some((terminal, inputs)) => (Some(terminal), inputs),
         None => (None, input::lines()),
@@ -50,6 +63,7 @@ pub(crate) async fn chat(args: &ChatArgs, environment: &Environment) -> Result<E
         inputs,
         files,
         was_interrupted: false,
+        has_lost: false,
     };
     // Whatever it is doing: accepted work is on disk, and the rest is taken up at the next start.
     let end = tokio::select! {
@@ -71,6 +85,8 @@ struct Chat {
     files: mpsc::Receiver<String>,
     /// Whether the last input was a Ctrl-C that had nothing to stop.
     was_interrupted: bool,
+    /// Whether something that was said could not be kept.
+    has_lost: bool,
 }
 
 /// What a line asks for.
@@ -145,7 +161,9 @@ impl Chat {
                 () = &mut idle => break,
             }
         }
-        self.show_answers().await
+        self.show_answers().await?;
+        anyhow::ensure!(!self.has_lost, "not all that was said could be kept");
+        Ok(())
     }
 
     async fn on_event(
@@ -248,8 +266,9 @@ impl Chat {
         }
     }
 
+    /// Keeps what was said. A store that fails may have kept it all the same, so it is tried again under the same key.
     async fn say(&mut self, text: &str) -> Result<()> {
-        let session = self.assistant.session();
+        let session = self.assistant.session().clone();
         let prompt = NewPrompt {
             target: session.target().clone(),
             key: PromptKey::new(format!("cli:{}", self.assistant.chance().uuid())),
@@ -258,8 +277,23 @@ impl Chat {
             source: None,
             text: text.to_owned(),
         };
-        self.assistant.store().accept(prompt).await.context("failed to keep what you said")?;
+        let mut kept = self.assistant.store().accept(prompt.clone()).await;
+        for pause in KEEP_PAUSES {
+            let Err(error) = &kept else { break };
+            tracing::warn!(error = %with_causes(error), "what was said could not be kept and is tried again");
+            tokio::time::sleep(pause).await;
+            kept = self.assistant.store().accept(prompt.clone()).await;
+        }
+        // Also when it failed: it may be there, and is answered then.
         session.wake();
+        if let Err(error) = kept {
+            self.has_lost = true;
+            let text = format!(
+                "What you said could not be kept ({}): mend that and say it again.",
+                with_causes(&error)
+            );
+            self.screen.line(&text).await?;
+        }
         Ok(())
     }
 

@@ -17,7 +17,7 @@ pub use tour::{TourDeps, run_tour};
 use crate::{
     args::{ChatArgs, DemoArgs, WorkspaceArgs},
     chat::chat,
-    environment::Environment,
+    config::CliConfig,
     exit::{Exit, told},
 };
 
@@ -40,7 +40,7 @@ Try, for example:
 ///
 /// # Errors
 /// When a process of the demo cannot be started; the tour's own failures are told and end with [`Exit::Failed`].
-pub(crate) async fn demo(args: &DemoArgs, environment: &Environment) -> Result<Exit> {
+pub(crate) async fn demo(args: &DemoArgs, config: &CliConfig) -> Result<Exit> {
     let folder = tempfile::Builder::new()
         .prefix("volcanic-demo-")
         .tempdir()
@@ -65,10 +65,10 @@ pub(crate) async fn demo(args: &DemoArgs, environment: &Environment) -> Result<E
             }
         };
     }
-    converse(&deps, environment).await
+    converse(&deps, config).await
 }
 
-async fn converse(deps: &TourDeps<'_>, environment: &Environment) -> Result<Exit> {
+async fn converse(deps: &TourDeps<'_>, config: &CliConfig) -> Result<Exit> {
     let (remote, url) = tour::start_remote(deps).await?;
     let workspace = deps.folder.join("workspace");
     let settings = workspace.join(".volcanic/a2a");
@@ -79,9 +79,9 @@ async fn converse(deps: &TourDeps<'_>, environment: &Environment) -> Result<Exit
     )
     .context("failed to write agents.json")?;
     writeln!(std::io::stdout(), "{WELCOME}\n")?;
-    let environment = Environment { home: deps.folder.join("home"), ..environment.clone() };
+    let config = CliConfig { home: deps.folder.join("home"), ..config.clone() };
     let args = ChatArgs { at: WorkspaceArgs { workspace }, model: Some("scripted".to_owned()) };
-    let exit = chat(&args, &environment).await;
+    let exit = chat(&args, &config).await;
     remote.kill().await?;
     exit
 }

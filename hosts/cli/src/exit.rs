@@ -74,6 +74,10 @@ impl UsageError {
     pub(crate) fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
+
+    pub(crate) fn of(error: impl Into<anyhow::Error>) -> Self {
+        Self(told(&error.into()))
+    }
 }
 
 impl fmt::Display for UsageError {
@@ -86,7 +90,7 @@ impl Error for UsageError {}
 
 impl<T, E: Into<anyhow::Error>> OrUsage<T> for Result<T, E> {
     fn or_usage(self) -> anyhow::Result<T> {
-        self.map_err(|error| UsageError(told(&error.into())).into())
+        self.map_err(|error| UsageError::of(error).into())
     }
 }
 

@@ -9,11 +9,15 @@ use std::{
 use anyhow::{Context as _, Result};
 use sha2::{Digest as _, Sha256};
 use volcanic_base::{ConfinedDir, DirLock};
+use volcanic_host::private_folder;
 
 use crate::exit::{OrUsage as _, UsageError};
 
 /// The file in the state folder that says which process holds the workspace.
 const HOLDER: &str = "holder";
+
+/// The folder in it for keys of agents.
+const SECRETS: &str = "secrets";
 
 /// A workspace, and the state folder that belongs to it.
 #[derive(Debug)]
@@ -34,11 +38,7 @@ pub(crate) struct Held {
 impl Home {
     /// Finds the state folder of a workspace; makes nothing.
     pub(crate) fn of(workspace: &Path, volcanic_home: &Path) -> Result<Self> {
-        let workspace = workspace
-            .canonicalize()
-            .with_context(|| format!("the workspace `{}` cannot be used", workspace.display()))
-            .or_usage()?;
-        let home = absolute(volcanic_home)?;
+        let (workspace, home) = real(workspace, volcanic_home)?;
         // The conversation must not lie where the assistant's own tools write.
         if home.starts_with(&workspace) {
             return Err(UsageError::new(format!(
@@ -48,13 +48,19 @@ impl Home {
             ))
             .into());
         }
-        let digest = Sha256::digest(workspace.as_os_str().as_encoded_bytes());
-        let hash = digest.iter().take(8).fold(String::new(), |mut hash, byte| {
-            // Writing to a string cannot fail.
-            let _ = write!(hash, "{byte:02x}");
-            hash
-        });
-        Ok(Self { workspace, state: home.join("cli").join(hash) })
+        let state = state_of(&workspace, &home);
+        Ok(Self { workspace, state })
+    }
+
+    /// The folder of the keys that a workspace's agents.json may name.
+    pub(crate) fn secrets_of(workspace: &Path, volcanic_home: &Path) -> Result<PathBuf> {
+        let (workspace, home) = real(workspace, volcanic_home)?;
+        Ok(state_of(&workspace, &home).join(SECRETS))
+    }
+
+    /// The same for this one.
+    pub(crate) fn secrets(&self) -> PathBuf {
+        self.state.join(SECRETS)
     }
 
     /// The database of the conversation and its watches.
@@ -78,7 +84,9 @@ impl Home {
                 }))
             }
             Some(lock) => {
-                create_private(&self.state)?;
+                private_folder(&self.state).with_context(|| {
+                    format!("failed to make the state folder `{}`", self.state.display())
+                })?;
                 // A process that was killed in the middle of writing `holder` left its temporary file.
                 volcanic_base::sweep_temp_files(&self.state)
                     .context("failed to read the state folder")?;
@@ -94,11 +102,23 @@ impl Home {
     }
 }
 
-/// Makes a folder and its parents for this user alone.
-fn create_private(folder: &Path) -> Result<()> {
-    use std::os::unix::fs::DirBuilderExt as _;
-    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
-    made.with_context(|| format!("failed to make the state folder `{}`", folder.display()))
+/// Both folders, without links.
+fn real(workspace: &Path, volcanic_home: &Path) -> Result<(PathBuf, PathBuf)> {
+    let workspace = workspace
+        .canonicalize()
+        .with_context(|| format!("the workspace `{}` cannot be used", workspace.display()))
+        .or_usage()?;
+    Ok((workspace, absolute(volcanic_home)?))
+}
+
+fn state_of(workspace: &Path, home: &Path) -> PathBuf {
+    let digest = Sha256::digest(workspace.as_os_str().as_encoded_bytes());
+    let hash = digest.iter().take(8).fold(String::new(), |mut hash, byte| {
+        // Writing to a string cannot fail.
+        let _ = write!(hash, "{byte:02x}");
+        hash
+    });
+    home.join("cli").join(hash)
 }
 
 /// The path without links as far as it exists.

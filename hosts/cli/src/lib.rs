@@ -6,12 +6,11 @@
 mod args;
 mod assistant;
 mod chat;
+mod config;
 mod demo;
-mod environment;
 mod exit;
 mod home;
 mod input;
-mod links;
 mod remote;
 mod screen;
 mod serve;
@@ -25,8 +24,8 @@ pub use args::{
     AgentArgs, AgentsArgs, ChatArgs, Cli, Command, DemoArgs, SendArgs, ServeArgs, StatusArgs,
     TaskArgs, WatchesArgs, WorkspaceArgs,
 };
+pub use config::CliConfig;
 pub use demo::{TourDeps, run_tour};
-pub use environment::Environment;
 pub use exit::{Exit, UsageError, told};
 
 /// Does what the command line says.
@@ -34,15 +33,15 @@ pub use exit::{Exit, UsageError, told};
 /// # Errors
 /// With a text for the user, a [`UsageError`] when it is the user's to mend; commands that tell failures of an agent
 /// apart by exit code return an [`Exit`] instead.
-pub async fn run(cli: Cli, environment: &Environment) -> Result<Exit> {
+pub async fn run(cli: Cli, config: &CliConfig) -> Result<Exit> {
     match cli.command {
-        Command::Chat(args) => chat::chat(&args, environment).await,
-        Command::Agents(args) => remote::agents(&args, environment).await,
-        Command::Send(args) => remote::send(&args, environment).await,
-        Command::Status(args) => remote::status(&args, environment).await,
-        Command::Cancel(args) => remote::cancel(&args, environment).await,
-        Command::Watches(args) => watches::watches(&args, environment).await,
+        Command::Chat(args) => chat::chat(&args, config).await,
+        Command::Agents(args) => remote::agents(&args, config).await,
+        Command::Send(args) => remote::send(&args, config).await,
+        Command::Status(args) => remote::status(&args, config).await,
+        Command::Cancel(args) => remote::cancel(&args, config).await,
+        Command::Watches(args) => watches::watches(&args, config).await,
         Command::Serve(args) => serve::serve(&args).await,
-        Command::Demo(args) => demo::demo(&args, environment).await,
+        Command::Demo(args) => demo::demo(&args, config).await,
     }
 }

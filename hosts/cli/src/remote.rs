@@ -15,13 +15,14 @@ use volcanic_a2a_client::{
     RemoteAgent, read_agents,
 };
 use volcanic_base::Secret;
+use volcanic_host::{TransportSetupError, agent_transport, key_resolver};
 use volcanic_net::Transport;
 
 use crate::{
     args::AgentArgs,
-    environment::Environment,
+    config::CliConfig,
     exit::{Exit, OrUsage as _, UsageError},
-    links,
+    home::Home,
 };
 
 mod agents;
@@ -43,12 +44,13 @@ struct Caller {
 }
 
 impl Caller {
-    fn new(environment: &Environment, workspace: &Path) -> Result<Self> {
+    fn new(config: &CliConfig, workspace: &Path) -> Result<Self> {
+        let secrets = Home::secrets_of(workspace, &config.home)?;
         Ok(Self {
-            transport: links::transport(environment)?,
-            keys: links::keys(environment, workspace),
-            config: ClientConfig::new(environment.card_timeout, environment.max_file_bytes),
-            max_file_bytes: environment.max_file_bytes,
+            transport: transport(config)?,
+            keys: key_resolver(config.environment.agent_keys.clone(), secrets),
+            config: config.client.calls(),
+            max_file_bytes: config.client.max_file_bytes,
         })
     }
 
@@ -61,6 +63,14 @@ impl Caller {
         )
         .await
     }
+}
+
+/// The transport to agents.
+pub(crate) fn transport(config: &CliConfig) -> Result<Arc<dyn Transport>> {
+    agent_transport(config.ca_file.as_deref()).map_err(|error| match error {
+        TransportSetupError::Certificates { .. } => UsageError::of(error).into(),
+        error => error.into(),
+    })
 }
 
 /// The agent of that name in agents.json, or the one at that URL.

@@ -9,7 +9,7 @@ use volcanic_a2a_watch::WatchRecord;
 use volcanic_base::{Clock as _, SystemClock};
 use volcanic_store::{Store, StoreOpenError};
 
-use crate::{args::WatchesArgs, environment::Environment, exit::Exit, home::Home};
+use crate::{args::WatchesArgs, config::CliConfig, exit::Exit, home::Home};
 
 /// The longest text of a remote that is shown on a line.
 const LINE: usize = 200;
@@ -18,8 +18,8 @@ const LINE: usize = 200;
 ///
 /// # Errors
 /// When the state cannot be read.
-pub(crate) async fn watches(args: &WatchesArgs, environment: &Environment) -> Result<Exit> {
-    let home = Home::of(&args.at.workspace, &environment.home)?;
+pub(crate) async fn watches(args: &WatchesArgs, config: &CliConfig) -> Result<Exit> {
+    let home = Home::of(&args.at.workspace, &config.home)?;
     let watches = match Store::open_read_only(&home.database()) {
         Ok(store) => store.watches().await?,
         // There was no chat yet, or the first one is only just beginning.

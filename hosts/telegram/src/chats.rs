@@ -11,15 +11,15 @@ use jiff::tz::TimeZone;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use volcanic_a2a_tool::{A2aTool, A2aToolConfig};
+use volcanic_a2a_tool::A2aTool;
 use volcanic_a2a_watch::WatchHandle;
 use volcanic_agent_core::{Model, SessionConfig, SessionDeps, SessionStore, TargetId, Tool, spawn};
 use volcanic_agent_tools::{FileSender, ToolConfig, owner_tools};
 use volcanic_base::{Chance, Clock, ConfinedDir};
+use volcanic_host::ClientSettings;
 use volcanic_store::Store;
 
 use crate::api::BotClient;
-use crate::config::ClientSettings;
 use crate::files::ChatFiles;
 use crate::outbox::{ChatAnswers, OutboxSender, SenderPauses};
 
@@ -128,15 +128,12 @@ fn open_chat(
         ConfinedDir::open(&workspace).map_err(|source| ChatOpenError { chat: id, source })?;
     let files: Arc<dyn FileSender> = Arc::new(ChatFiles::new(deps.api.clone()));
     let mut shell_env = deps.shell_env.clone();
+    // Above the process's own, if it has one: the last of two counts.
     shell_env.push(("HOME".into(), workspace.clone().into()));
     let tool_config = ToolConfig::new(deps.outputs.join(id.to_string()), shell_env);
     let mut tools = owner_tools(folder, tool_config, files);
     let watches = deps.watches.as_ref().map(|(watches, settings)| {
-        let config = A2aToolConfig {
-            wait: settings.wait,
-            max_file_bytes: settings.max_file_bytes,
-            ..A2aToolConfig::new(workspace.clone())
-        };
+        let config = settings.tool(workspace.clone());
         tools.push(Arc::new(A2aTool::new(config, watches.clone())) as Arc<dyn Tool>);
         watches.clone()
     });

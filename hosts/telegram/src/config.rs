@@ -1,28 +1,18 @@
-//! What the bot is told: the environment, below it `volcanic.toml`, below that the defaults of one table of keys.
-//!
-//! Everything is checked before anything starts, and every problem is reported at once.
+//! What the bot is told, checked: [`BotConfig`] out of the settings that all hosts share.
 
-mod keys;
-mod layers;
-mod problem;
-mod read;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
-use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use url::Url;
 use volcanic_base::Secret;
-
-pub use problem::{ConfigError, ConfigProblem};
-
-use layers::Layers;
-use read::Reader;
+use volcanic_host::{
+    ClientSettings, ConfigError, EffectiveSetting, LogLevel, ModelChoice, OpenAiAccess, Settings,
+    Variables, keys, web_url,
+};
 
 /// Everything the bot is told.
 #[derive(Debug, Clone)]
@@ -35,6 +25,8 @@ pub struct BotConfig {
     pub allowed_users: Vec<i64>,
     /// The model that answers.
     pub model: ModelChoice,
+    /// Where it is, if it is an `openai:` model.
+    pub openai: OpenAiAccess,
     /// Where the Bot API is.
     pub api_url: Url,
     /// The zone of timestamp headers.
@@ -47,38 +39,6 @@ pub struct BotConfig {
     pub log: LogSettings,
     /// Certificates that replace the system's roots in calls to agents.
     pub ca_file: Option<PathBuf>,
-}
-
-/// A language model.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ModelChoice {
-    /// Canned answers, from a rule file or the built-in rules.
-    Scripted {
-        /// The rule file.
-        rules: Option<PathBuf>,
-    },
-    /// A model behind an OpenAI-compatible endpoint.
-    OpenAi {
-        /// Its name there.
-        model: String,
-        /// The base URL.
-        base_url: Url,
-        /// The key; servers at home need none.
-        key: Option<Secret>,
-    },
-}
-
-/// Settings of the A2A client half.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ClientSettings {
-    /// How long the tool waits for an outcome before a watch takes over.
-    pub wait: Duration,
-    /// When a watch gives up, counted from its start.
-    pub watch_timeout: Duration,
-    /// How long fetching a card may take.
-    pub card_timeout: Duration,
-    /// Bytes of the files of one send together, and of each received file.
-    pub max_file_bytes: u64,
 }
 
 /// Settings of the A2A server half.
@@ -108,34 +68,6 @@ pub enum LogFormat {
     Json,
 }
 
-/// The least important events that are logged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LogLevel {
-    /// Someone must act.
-    Error,
-    /// Unexpected, handled.
-    Warn,
-    /// Lifecycle.
-    Info,
-    /// Decisions.
-    Debug,
-    /// Sizes and shapes.
-    Trace,
-}
-
-impl LogLevel {
-    /// The level as the log's filter writes it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Error => "error",
-            Self::Warn => "warn",
-            Self::Info => "info",
-            Self::Debug => "debug",
-            Self::Trace => "trace",
-        }
-    }
-}
-
 /// The valid configuration and how it came about.
 #[derive(Debug)]
 pub struct LoadedConfig {
@@ -145,51 +77,123 @@ pub struct LoadedConfig {
     pub effective: Vec<EffectiveSetting>,
 }
 
-/// One line of `--print-config`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EffectiveSetting {
-    /// The key, e.g. `A2AClient__WaitSeconds`.
-    pub name: &'static str,
-    /// What it does.
-    pub doc: &'static str,
-    /// The value, masked when it is a secret; `None` when unset.
-    pub value: Option<String>,
-    /// The variable, file or default it comes from.
-    pub source: Option<String>,
-}
-
-impl fmt::Display for EffectiveSetting {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.value, &self.source) {
-            (Some(value), Some(source)) => write!(f, "{} = {value}  ({source})", self.name),
-            (Some(value), None) => write!(f, "{} = {value}", self.name),
-            (None, _) => write!(f, "{} is not set", self.name),
-        }
-    }
-}
-
 /// Reads and checks the whole configuration.
 ///
-/// `environment` is the process's, as names and values; `file` is the one named on the command line, else
-/// `volcanic.toml` in the home folder counts if it is there.
+/// `variables` are the process's; `file` is the one named on the command line, else `volcanic.toml` in the home folder
+/// counts if it is there.
 ///
 /// # Errors
 /// [`ConfigError`] with every problem there is.
 pub fn load_config(
-    environment: impl IntoIterator<Item = (String, String)>,
+    variables: &Variables,
     file: Option<&Path>,
 ) -> Result<LoadedConfig, ConfigError> {
-    let environment: BTreeMap<String, String> =
-        environment.into_iter().filter(|(_, value)| !value.trim().is_empty()).collect();
-    let mut problems = Vec::new();
-    let home = read::home_folder(&environment, &mut problems);
-    let layers = Layers::collect(&environment, &home, file, &mut problems);
-    let mut reader = Reader::new(&layers.merge(), problems);
-    let config = read::bot_config(&mut reader, home);
-    let effective = reader.effective();
-    let problems = reader.into_problems();
-    match config {
-        Some(config) if problems.is_empty() => Ok(LoadedConfig { config, effective }),
-        _ => Err(ConfigError { problems }),
+    let mut settings = Settings::collect(variables, file, &keys::ALL);
+    let config = bot_config(&mut settings);
+    let effective = settings.effective();
+    Ok(LoadedConfig { config: settings.finish(config)?, effective })
+}
+
+/// Reads everything; `None` when something required is missing or wrong.
+fn bot_config(settings: &mut Settings) -> Option<BotConfig> {
+    // All are read before the first `?`, so that all problems are found.
+    let token = settings.required(&keys::BOT_TOKEN, token);
+    let allowed_users = settings.required(&keys::ALLOWED_USERS, user_ids);
+    let openai = settings.openai();
+    let model = settings
+        .required(&keys::MODEL, |text| ModelChoice::parse(text).map_err(|error| error.to_string()));
+    if matches!(model, Some(ModelChoice::OpenAi { .. }))
+        && openai.as_ref().is_some_and(OpenAiAccess::lacks_key)
+    {
+        settings.miss(
+            &keys::OPENAI_KEY,
+            "not set; `openai:` models need it unless OPENAI_BASE_URL names a server of your own",
+        );
     }
+    let api_url = settings.required(&keys::API_URL, api_url);
+    let time_zone = settings.required(&keys::TIME_ZONE, |text| {
+        TimeZone::get(text)
+            .map_err(|_| "allowed are names like `Europe/Berlin` or `UTC`".to_owned())
+    });
+    // The keys of a half that is off are checked all the same.
+    let calls = settings.required(&keys::CLIENT_ENABLED, flag);
+    let client = settings.client();
+    let serves = settings.required(&keys::SERVER_ENABLED, flag);
+    let public_url = settings.optional(&keys::PUBLIC_URL, web_url);
+    let listen = settings.required(&keys::LISTEN, |text| {
+        text.parse::<SocketAddr>()
+            .map_err(|_| "allowed is an address with a port, like `0.0.0.0:8080`".to_owned())
+    });
+    let format =
+        settings.required(&keys::LOG_FORMAT, |text| match text.to_ascii_lowercase().as_str() {
+            "text" => Ok(LogFormat::Text),
+            "json" => Ok(LogFormat::Json),
+            _ => Err("allowed are `text` and `json`".to_owned()),
+        });
+    let level = settings.log_level();
+    let ca_file = settings.ca_file();
+    Some(BotConfig {
+        home: settings.home().to_owned(),
+        token: token?,
+        allowed_users: allowed_users?,
+        model: model?,
+        openai: openai?,
+        api_url: api_url?,
+        time_zone: time_zone?,
+        client: calls?.then_some(client?),
+        server: serves?.then_some(ServerSettings { public_url, listen: listen? }),
+        log: LogSettings { format: format?, level: level? },
+        ca_file,
+    })
+}
+
+fn flag(text: &str) -> Result<bool, String> {
+    match text.to_ascii_lowercase().as_str() {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        _ => Err("allowed are `true` and `false`".to_owned()),
+    }
+}
+
+fn token(text: &str) -> Result<Secret, String> {
+    let fits = text.split_once(':').is_some_and(|(bot, secret)| {
+        !bot.is_empty()
+            && bot.bytes().all(|byte| byte.is_ascii_digit())
+            && secret.len() >= 20
+            && secret
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
+    });
+    if fits {
+        Ok(Secret::new(text))
+    } else {
+        Err("it is no bot token; BotFather gives one like `123456:ABC-DEF…`".to_owned())
+    }
+}
+
+fn user_ids(text: &str) -> Result<Vec<i64>, String> {
+    let allowed = || {
+        "allowed are positive whole numbers with commas between them, like `111111111,222222222`"
+            .to_owned()
+    };
+    let mut ids = Vec::new();
+    for id in text.split(',').map(str::trim).filter(|id| !id.is_empty()) {
+        match id.parse::<i64>() {
+            Ok(id) if id > 0 && !ids.contains(&id) => ids.push(id),
+            Ok(id) if id > 0 => {}
+            Ok(_) | Err(_) => return Err(allowed()),
+        }
+    }
+    if ids.is_empty() { Err(allowed()) } else { Ok(ids) }
+}
+
+fn api_url(text: &str) -> Result<Url, String> {
+    let url = web_url(text)?;
+    let names_bot = url
+        .path_segments()
+        .is_some_and(|mut segments| segments.any(|part| part.starts_with("bot")));
+    if names_bot {
+        return Err("it has to end before `/bot<token>`".to_owned());
+    }
+    Ok(url)
 }

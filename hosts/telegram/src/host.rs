@@ -1,8 +1,6 @@
 //! The bot as a whole: what is started in which order, and how it ends.
 
 use std::collections::BTreeMap;
-use std::fs::DirBuilder;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -10,24 +8,23 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use volcanic_a2a_client::ClientConfig;
 use volcanic_a2a_server::{push_router, serve};
 use volcanic_a2a_tool::{SessionDelivery, Wake};
 use volcanic_a2a_watch::{WatchConfig, WatchDeps, WatchHandle};
 use volcanic_agent_core::{Model, SessionStore, TargetId};
 use volcanic_base::{Backoff, Chance, Clock, ConfinedDir, DirLock, SystemClock};
-use volcanic_net::{NetClient, NetConfig, RootCertificates};
+use volcanic_host::{
+    ClientSettings, HostEnvironment, agent_transport, build_model, key_resolver, private_folder,
+};
 use volcanic_store::Store;
 
 use crate::api::{ApiError, BotClient};
 use crate::chats::{ChatDeps, ChatTokens, Chats, target_of};
 use crate::command::MENU;
-use crate::config::{BotConfig, ClientSettings};
+use crate::config::BotConfig;
 use crate::intake::Intake;
-use crate::model::build_model;
 use crate::push::{WatchPushes, open_listener};
 use crate::receive::{ReceiveEnd, ReceivePauses, Receiver};
-use crate::secrets::{HostEnvironment, key_resolver};
 
 /// How long a poll waits for updates. Shorter than what middle boxes cut.
 const POLL: Duration = Duration::from_secs(30);
@@ -54,7 +51,7 @@ pub async fn run_bot(
     let home = Home::open(&config)?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let chance = Arc::new(Chance::from_os());
-    let model = build_model(&config.model)?;
+    let model = build_model(&config.model, &config.openai)?;
     let api = BotClient::new(&config.token, &config.api_url, POLL)?;
     let listener = match &config.server {
         Some(server) => Some(open_listener(server.listen).await?),
@@ -62,7 +59,9 @@ pub async fn run_bot(
     };
     let store = Store::open(&home.state.join("state.db"), Arc::clone(&clock))?;
     let parts = Parts { config, environment, home, clock, chance, model, api, store };
-    let running = parts.start(listener)?;
+    let Some(running) = parts.start(listener, &stop).await? else {
+        return Ok(());
+    };
     let ended = running.receive(&stop).await;
     running.shut_down().await;
     ended
@@ -100,8 +99,8 @@ impl Home {
 }
 
 fn make_folder(path: &Path) -> anyhow::Result<()> {
-    let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
-    made.with_context(|| format!("failed to make the folder {} (VOLCANIC_HOME)", path.display()))
+    private_folder(path)
+        .with_context(|| format!("failed to make the folder {} (VOLCANIC_HOME)", path.display()))
 }
 
 /// What is there before anything runs.
@@ -122,7 +121,6 @@ struct Running {
     store: Store,
     chance: Arc<Chance>,
     chats: Arc<Chats>,
-    watches: Option<WatchHandle>,
     tokens: ChatTokens,
     /// Ends the watches and the listener.
     agents: CancellationToken,
@@ -131,7 +129,12 @@ struct Running {
 }
 
 impl Parts {
-    fn start(self, listener: Option<tokio::net::TcpListener>) -> anyhow::Result<Running> {
+    /// Starts everything; `None` when the stop came first.
+    async fn start(
+        self,
+        listener: Option<tokio::net::TcpListener>,
+        stop: &CancellationToken,
+    ) -> anyhow::Result<Option<Running>> {
         let tracker = TaskTracker::new();
         let agents = CancellationToken::new();
         let tokens = ChatTokens {
@@ -172,22 +175,26 @@ impl Parts {
             shell_env: self.environment.shell,
             outputs: self.home.state.join("outputs"),
         };
+        if let Some((watches, _)) = &watches {
+            // Before the sessions: a run that goes on finds the watches of the tasks it knows. While they cannot be read
+            // this takes as long as it takes.
+            let restored = tokio::select! {
+                biased;
+                () = stop.cancelled() => false,
+                () = watches.restore() => true,
+            };
+            if !restored {
+                agents.cancel();
+                end_tasks(&tracker).await;
+                self.store.close().await;
+                return Ok(None);
+            }
+        }
         let chats = Arc::new(Chats::open(self.home.workspaces.clone(), &deps, &tracker, &tokens)?);
         // The cell is set here and nowhere else, so it is empty.
         let _ = opened.set(Arc::clone(&chats));
-        let watches = watches.map(|(watches, _)| watches);
         let (api, store, chance) = (self.api, self.store, self.chance);
-        Ok(Running {
-            api,
-            store,
-            chance,
-            chats,
-            watches,
-            tokens,
-            agents,
-            tracker,
-            _home: self.home,
-        })
+        Ok(Some(Running { api, store, chance, chats, tokens, agents, tracker, _home: self.home }))
     }
 
     fn start_watches(
@@ -197,29 +204,17 @@ impl Parts {
         tracker: &TaskTracker,
         cancel: &CancellationToken,
     ) -> anyhow::Result<WatchHandle> {
-        let roots = match &self.config.ca_file {
-            Some(file) => RootCertificates::PemFile(file.clone()),
-            None => RootCertificates::System,
-        };
-        let transport = NetClient::new(NetConfig { roots, ..NetConfig::default() })
-            .context("failed to set up the connections to agents")?;
         let store: Arc<dyn SessionStore> = Arc::new(self.store.clone());
         let workspaces = self.home.workspaces.iter();
         let conversations =
             workspaces.map(|(chat, workspace)| (target_of(*chat), workspace.clone()));
-        let client = ClientConfig::new(settings.card_timeout, settings.max_file_bytes);
-        let defaults = WatchConfig::new(client, settings.max_file_bytes);
-        // An eighth of the window, at four bytes for a token.
-        let window = self.model.capabilities().context_window / 8 * 4;
         let config = WatchConfig {
-            watch_timeout: settings.watch_timeout,
             push_base: self.config.server.as_ref().and_then(|server| server.public_url.clone()),
-            inline_bytes: defaults.inline_bytes.min(usize::try_from(window).unwrap_or(usize::MAX)),
-            ..defaults
+            ..settings.watches(self.model.as_ref())
         };
         let deps = WatchDeps {
             store: Arc::new(self.store.clone()),
-            transport: Arc::new(transport),
+            transport: agent_transport(self.config.ca_file.as_deref())?,
             keys: key_resolver(
                 self.environment.agent_keys.clone(),
                 self.home.state.join("secrets"),
@@ -270,9 +265,6 @@ fn wake_through(opened: Arc<OnceLock<Arc<Chats>>>) -> Wake {
 impl Running {
     /// Takes messages until `stop`.
     async fn receive(&self, stop: &CancellationToken) -> anyhow::Result<()> {
-        if let Some(watches) = self.watches.clone() {
-            self.tracker.spawn(async move { watches.restore().await });
-        }
         if let Err(Greeting::TokenRefused) = self.greet(stop).await {
             bail!(TOKEN_REFUSED);
         }
@@ -342,12 +334,17 @@ impl Running {
         if tokio::time::timeout(SEND_GRACE, self.tracker.wait()).await.is_err() {
             tracing::warn!("messages that could not be sent are left for the next start");
             self.tokens.stop.cancel();
-            if tokio::time::timeout(END_GRACE, self.tracker.wait()).await.is_err() {
-                tracing::warn!(tasks = self.tracker.len(), "some tasks did not end");
-            }
+            end_tasks(&self.tracker).await;
         }
         self.store.close().await;
         tracing::info!("stopped");
+    }
+}
+
+async fn end_tasks(tracker: &TaskTracker) {
+    tracker.close();
+    if tokio::time::timeout(END_GRACE, tracker.wait()).await.is_err() {
+        tracing::warn!(tasks = tracker.len(), "some tasks did not end");
     }
 }
 

@@ -13,22 +13,15 @@ mod host;
 mod incoming;
 mod intake;
 mod markdown;
-mod model;
 mod outbox;
 mod push;
 mod receive;
-mod secrets;
 
 pub use api::{ApiError, BotClient, MenuCommand};
-pub use config::{
-    BotConfig, ClientSettings, ConfigError, ConfigProblem, EffectiveSetting, LoadedConfig,
-    LogFormat, LogLevel, LogSettings, ModelChoice, ServerSettings, load_config,
-};
+pub use config::{BotConfig, LoadedConfig, LogFormat, LogSettings, ServerSettings, load_config};
 pub use host::run_bot;
 pub use markdown::{
     Entity, EntityKind, FormattedText, MAX_MESSAGE_UNITS, render_markdown, split_text,
 };
-pub use model::{ModelSetupError, build_model};
 pub use outbox::{ChatAnswers, OutboxSender, SenderPauses, answer_rows};
 pub use receive::{ReceiveEnd, ReceivePauses, Receiver, UpdateHandler};
-pub use secrets::HostEnvironment;

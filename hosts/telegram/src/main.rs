@@ -7,10 +7,8 @@ use clap::Parser;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
-use volcanic_telegram::{
-    BotConfig, HostEnvironment, LoadedConfig, LogFormat, LogLevel, LogSettings, build_model,
-    load_config, run_bot,
-};
+use volcanic_host::{HostEnvironment, build_model};
+use volcanic_telegram::{BotConfig, LoadedConfig, LogFormat, LogSettings, load_config, run_bot};
 
 /// A personal assistant in Telegram that hands work to other agents. Settings come from the environment and
 /// volcanic.toml; see docs/configuration.md.
@@ -33,22 +31,22 @@ const BAD_SETTINGS: u8 = 2;
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let environment = environment();
-    let loaded = match load_config(environment.clone(), arguments.config.as_deref()) {
+    let variables = std::env::vars_os().collect();
+    let loaded = match load_config(&variables, arguments.config.as_deref()) {
         Ok(loaded) => loaded,
         Err(error) => return refuse(&error.to_string()),
     };
     if arguments.print_config {
         print_settings(&loaded);
     }
-    if let Err(error) = build_model(&loaded.config.model) {
+    if let Err(error) = build_model(&loaded.config.model, &loaded.config.openai) {
         return refuse(&format!("{:#}", anyhow::Error::from(error)));
     }
     if arguments.check || arguments.print_config {
         return ExitCode::SUCCESS;
     }
     start_log(loaded.config.log);
-    match run(loaded.config, HostEnvironment::pick(&environment)) {
+    match run(loaded.config, HostEnvironment::pick(&variables)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             tracing::error!(error = format!("{error:#}"), "the bot cannot go on");
@@ -80,12 +78,6 @@ fn run(config: BotConfig, environment: HostEnvironment) -> anyhow::Result<()> {
     })
 }
 
-fn environment() -> Vec<(String, String)> {
-    std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .collect()
-}
-
 #[expect(
     clippy::print_stderr,
     reason = "there is no log yet, and the text is for the person who starts the bot"
@@ -104,9 +96,7 @@ fn print_settings(loaded: &LoadedConfig) {
 }
 
 fn start_log(log: LogSettings) {
-    // Other crates only warn: at lower levels some of them write down requests.
-    let others = if log.level == LogLevel::Error { "error" } else { "warn" };
-    let filter = EnvFilter::new(format!("{others},volcanic={},rig=off", log.level.as_str()));
+    let filter = EnvFilter::new(log.level.filter());
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     match log.format {
         LogFormat::Text => builder.with_ansi(false).init(),

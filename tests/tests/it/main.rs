@@ -26,4 +26,6 @@ mod sending;
 #[cfg(test)]
 mod stopping;
 #[cfg(test)]
+mod watch_parity;
+#[cfg(test)]
 mod watching;

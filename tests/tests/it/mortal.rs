@@ -147,6 +147,14 @@ impl WatchStore for MortalStore {
         self.write(self.store.send_known(message_id, watch)).await
     }
 
+    async fn note_unsent(
+        &self,
+        message_id: &MessageId,
+        reason: &str,
+    ) -> Result<(), WatchStoreError> {
+        self.write(self.store.note_unsent(message_id, reason)).await
+    }
+
     async fn end_send(&self, message_id: &MessageId, reason: &str) -> Result<(), WatchStoreError> {
         self.write(self.store.end_send(message_id, reason)).await
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{After, ORIGIN_MOVED, ReadResult, Watch, WatchEffect};
+use super::{After, ORIGIN_MOVED, ReadResult, SettledState, Watch, WatchEffect};
 use crate::config::WatchConfig;
 use crate::notice;
 use crate::record::{WatchRecord, WatchSource, WatchState};
@@ -38,12 +38,19 @@ impl Watch {
             self.record.not_found_since = None;
         }
         let pause = match result {
-            ReadResult::Settled { label, text, context_id } => {
-                self.seen(&label, context_id);
-                let goes_on = label == super::AUTH_REQUIRED;
-                return self.claim(&label, text, goes_on);
+            ReadResult::Settled { state, text, context_id } => {
+                self.seen(&state.label, context_id);
+                return self.tell(state, text);
             }
-            ReadResult::TooLarge { text } => return self.claim("too-large", text, false),
+            ReadResult::ToldBefore { state, context_id } => {
+                self.seen(&state.label, context_id);
+                // A task that can still go on may yet do so with the message that was sent.
+                if state.is_final && !self.continued {
+                    self.record.state = WatchState::Done;
+                    return self.write(After::End);
+                }
+                self.pause(config, None)
+            }
             ReadResult::Unsettled { label, context_id } => {
                 self.seen(&label, context_id);
                 self.pause(config, None)
@@ -122,6 +129,11 @@ impl Watch {
         let since = *self.missing_since.get_or_insert(now);
         let wait = config.missing_gap.saturating_sub(elapsed(since, now));
         (since == now || !wait.is_zero()).then_some(wait)
+    }
+
+    fn tell(&mut self, state: SettledState, text: String) -> WatchEffect {
+        self.note_outcome(state.mark);
+        self.claim(&state.label, text, state.label == super::AUTH_REQUIRED)
     }
 
     fn claim(&mut self, label: &str, text: String, goes_on: bool) -> WatchEffect {

@@ -5,6 +5,8 @@ use std::time::Duration;
 use volcanic_a2a_types::{ContextId, MessageId};
 use volcanic_base::Secret;
 
+use super::SettledState;
+
 /// What the registry tells a watch.
 #[derive(Debug)]
 pub(crate) enum WatchEvent {
@@ -41,8 +43,8 @@ pub(crate) enum WatchEvent {
     },
     /// The outcome that the caller got is on disk.
     Confirmed {
-        /// What was told, as in the delivery key.
-        label: String,
+        /// What was told.
+        state: SettledState,
         /// What a push is to carry, should the watch go on.
         push_token: Option<Secret>,
     },
@@ -75,10 +77,17 @@ pub(crate) enum ReadResult {
     },
     /// Something to tell; the files are saved.
     Settled {
-        /// The state's label.
-        label: String,
+        /// The state.
+        state: SettledState,
         /// The framed text.
         text: String,
+        /// The task's context.
+        context_id: Option<ContextId>,
+    },
+    /// The outcome that was told last, and nothing new.
+    ToldBefore {
+        /// The state.
+        state: SettledState,
         /// The task's context.
         context_id: Option<ContextId>,
     },
@@ -91,11 +100,6 @@ pub(crate) enum ReadResult {
     },
     /// The remote says that it does not know the task.
     NotFound,
-    /// The task is larger than we take; the text says so.
-    TooLarge {
-        /// The framed notice.
-        text: String,
-    },
     /// The workspace's file has no such agent.
     AgentMissing,
     /// The workspace's file cannot be read as such.

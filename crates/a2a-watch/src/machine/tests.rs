@@ -5,7 +5,7 @@ use volcanic_a2a_client::ClientConfig;
 use volcanic_a2a_types::{ContextId, MessageId, TaskId};
 use volcanic_base::Secret;
 
-use super::{Availability, Continuation, ReadResult, Watch, WatchEffect, WatchEvent};
+use super::{Availability, Continuation, ReadResult, SettledState, Watch, WatchEffect, WatchEvent};
 use crate::config::WatchConfig;
 use crate::record::{WatchId, WatchRecord, WatchSource, WatchState, WatchTarget};
 
@@ -110,11 +110,16 @@ fn working() -> ReadResult {
 }
 
 fn settled(label: &str) -> ReadResult {
-    ReadResult::Settled {
-        label: label.to_owned(),
-        text: format!("it is {label}"),
-        context_id: None,
-    }
+    ReadResult::Settled { state: state(label), text: format!("it is {label}"), context_id: None }
+}
+
+fn state(label: &str) -> SettledState {
+    let is_final = !label.ends_with("-required");
+    SettledState { label: label.to_owned(), mark: format!("{label}#1"), is_final }
+}
+
+fn told_before(label: &str) -> ReadResult {
+    ReadResult::ToldBefore { state: state(label), context_id: None }
 }
 
 fn failed(retry_after: Option<u64>) -> ReadResult {
@@ -183,7 +188,7 @@ fn auth_required_is_told_once_and_the_watch_goes_on() {
     let record = bench.watch.record();
     assert_eq!(
         (record.state, record.told.as_slice()),
-        (WatchState::Watching, &["auth-required".to_owned()][..])
+        (WatchState::Watching, &["auth-required#1", "auth-required"].map(str::to_owned)[..])
     );
     assert_eq!(bench.check(settled("completed")), Some(WatchEffect::Deliver));
     assert_eq!(bench.watch.record().delivery_key, "a2a:w1:completed");
@@ -336,7 +341,7 @@ fn attended_watch_is_watched_after_a_restart_and_a_claimed_one_delivered() {
 #[test]
 fn confirmed_outcome_ends_the_watch() {
     let mut bench = Bench::new();
-    let confirmed = WatchEvent::Confirmed { label: "completed".to_owned(), push_token: None };
+    let confirmed = WatchEvent::Confirmed { state: state("completed"), push_token: None };
     assert_eq!(bench.feed(confirmed), Some(WatchEffect::Write));
     assert_eq!(bench.watch.record().state, WatchState::Done);
     assert_eq!(bench.feed(WatchEvent::Written), Some(WatchEffect::End));
@@ -345,10 +350,10 @@ fn confirmed_outcome_ends_the_watch() {
 #[test]
 fn confirmed_auth_required_goes_on() {
     let mut bench = Bench::new();
-    let confirmed = WatchEvent::Confirmed { label: "auth-required".to_owned(), push_token: None };
+    let confirmed = WatchEvent::Confirmed { state: state("auth-required"), push_token: None };
     assert_eq!(bench.feed(confirmed), Some(WatchEffect::Write));
     assert_eq!(bench.feed(WatchEvent::Written), wait(15));
-    assert_eq!(bench.watch.record().told, ["auth-required"]);
+    assert_eq!(bench.watch.record().told, ["auth-required#1", "auth-required"]);
 }
 
 #[test]
@@ -393,6 +398,42 @@ fn message_sent_while_a_question_is_delivered_keeps_the_watch_going() {
     assert_eq!(bench.watch.record().delivery_key, "a2a:w1:completed:1");
     bench.feed(WatchEvent::Delivered);
     assert_eq!(bench.watch.record().state, WatchState::Done);
+}
+
+#[test]
+fn outcome_that_a_message_beside_it_did_not_change_is_not_told_again() {
+    let mut bench = Bench::watching();
+    bench.check(settled("completed"));
+    assert_eq!(bench.feed(WatchEvent::ContinuedBeside), None);
+    assert_eq!(bench.feed(WatchEvent::Delivered), Some(WatchEffect::Write));
+    assert_eq!(bench.feed(WatchEvent::Written), wait(15));
+    assert_eq!(bench.watch.record().told, ["completed#1"]);
+    assert_eq!(bench.check(told_before("completed")), Some(WatchEffect::End));
+    assert_eq!(bench.watch.record().state, WatchState::Done);
+}
+
+#[test]
+fn question_that_a_message_beside_it_did_not_change_is_followed_on() {
+    let mut bench = Bench::watching();
+    bench.check(settled("input-required"));
+    bench.feed(WatchEvent::ContinuedBeside);
+    bench.feed(WatchEvent::Delivered);
+    bench.feed(WatchEvent::Written);
+    assert_eq!(bench.check(told_before("input-required")), wait(30));
+    assert_eq!(bench.check(settled("completed")), Some(WatchEffect::Deliver));
+}
+
+#[test]
+fn message_sent_while_the_tombstone_is_written_keeps_the_watch_going() {
+    let mut bench = Bench::watching();
+    bench.check(settled("completed"));
+    assert_eq!(bench.feed(WatchEvent::Delivered), Some(WatchEffect::Write));
+    assert_eq!(bench.feed(WatchEvent::ContinuedBeside), None);
+    assert_eq!(bench.feed(WatchEvent::Written), Some(WatchEffect::Write));
+    assert_eq!(bench.feed(WatchEvent::Written), wait(15));
+    let record = bench.watch.record();
+    assert_eq!((record.state, record.round), (WatchState::Watching, 1));
+    assert_eq!(bench.check(told_before("completed")), Some(WatchEffect::End));
 }
 
 #[test]

@@ -9,6 +9,7 @@ use volcanic_a2a_types::{A2aErrorKind, Task};
 
 use super::context::Context;
 use super::reading::save_outcome;
+use crate::machine::SettledState;
 use crate::order::{AgentError, AgentReport, AgentsError, AgentsReport, TaskError, TaskQuery};
 
 /// Cards fetched at once for one listing.
@@ -23,8 +24,8 @@ pub(super) enum Ask {
 
 /// What was found.
 pub(super) struct Asked {
-    /// The state's label.
-    pub(super) label: String,
+    /// The state, as it is told when it is settled.
+    pub(super) state: SettledState,
     /// Whether the task is settled.
     pub(super) settled: bool,
     /// The task, its files saved when it is settled.
@@ -79,10 +80,9 @@ async fn report(
     let outcome = save_outcome(&query.workspace, &query.agent, outcome)
         .await
         .map_err(|source| TaskError::Files { task_id: query.task_id.clone(), source })?;
-    let state = &task.status.state;
     Ok(Asked {
-        label: state.label(),
-        settled: state.is_settled(),
+        state: SettledState::of(task),
+        settled: task.status.state.is_settled(),
         outcome: Box::new(outcome),
         refused,
     })

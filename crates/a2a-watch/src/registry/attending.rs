@@ -9,14 +9,15 @@ use volcanic_a2a_types::{StreamResponse, Task, TaskId};
 
 use super::context::Context;
 use super::reading::save;
+use crate::machine::SettledState;
 use crate::record::WatchRecord;
 
 /// How a wait ended.
 pub(super) enum Waited {
     /// The task settled; its files are saved.
     Settled {
-        /// The state's label.
-        label: String,
+        /// The state.
+        state: SettledState,
         /// What came of it.
         outcome: Box<SavedOutcome>,
     },
@@ -48,7 +49,7 @@ pub(super) async fn attend(
     let Some(task) = settled.flatten() else { return Waited::Unsettled { hinted } };
     match save(context, &record.workspace, &record.agent, &task).await {
         Ok(outcome) => {
-            Waited::Settled { label: task.status.state.label(), outcome: Box::new(outcome) }
+            Waited::Settled { state: SettledState::of(&task), outcome: Box::new(outcome) }
         }
         Err(error) => {
             tracing::warn!(task.id = %record.task_id, error = %error, "files of a settled task could not be saved");

@@ -2,6 +2,8 @@
 
 use super::context::Context;
 use crate::delivery::{Delivery, DeliveryEnd};
+use crate::notice;
+use crate::record::{SendRecord, not_sent_key};
 use volcanic_a2a_types::MessageId;
 
 /// A send without a task that stays open until its outcome is told.
@@ -11,6 +13,21 @@ pub(super) struct OpenSend {
     pub(super) delivery: Delivery,
     /// Why it ends; `None` when the agent answered.
     pub(super) end_reason: Option<String>,
+}
+
+impl OpenSend {
+    /// A send that did not leave, for the reason that it has.
+    pub(super) fn unsent(send: &SendRecord) -> Self {
+        let reason = send.end_reason.clone().unwrap_or_default();
+        let delivery = Delivery {
+            target: send.target.clone(),
+            key: not_sent_key(&send.message_id),
+            text: notice::not_sent(&send.agent, send.context_id.as_ref(), &reason),
+            hops: send.hops,
+            source_ref: send.source_ref.clone(),
+        };
+        Self { message_id: send.message_id.clone(), delivery, end_reason: Some(reason) }
+    }
 }
 
 /// Closes a send, after delivering its outcome if `tell`. Goes on until it is on disk, except that an outcome for an
@@ -34,11 +51,32 @@ pub(super) async fn close(context: &Context, open: &OpenSend, tell: bool) {
     }
 }
 
-/// Delivers what was not told, however long that takes, unless the conversation is not known.
-pub(super) async fn tell(context: &Context, delivery: &Delivery) {
-    while let Err(error) = context.deps.delivery.deliver(delivery).await {
-        tracing::error!(error = %error, "the failure of a send could not be delivered");
+/// Keeps a send that did not even come to be kept, so that it is told by the next process if this one does not get to it.
+pub(super) async fn keep_unsent(context: &Context, send: &SendRecord) -> bool {
+    let store = &context.deps.store;
+    let Err(error) = store.begin_send(send).await else { return true };
+    // A write that failed may have reached the disk.
+    let reason = send.end_reason.as_deref().unwrap_or_default();
+    if store.note_unsent(&send.message_id, reason).await.is_ok() {
+        return true;
+    }
+    tracing::error!(error = %error, "a send that did not leave could not be kept");
+    false
+}
+
+/// Keeps, tells and closes a send that did not leave, however long that takes.
+pub(super) async fn tell_unsent(context: &Context, send: &SendRecord, kept: bool) {
+    while !kept && !keep_unsent(context, send).await {
         tokio::time::sleep(context.config.store_retry).await;
+    }
+    close(context, &OpenSend::unsent(send), true).await;
+}
+
+/// Marks a send as ended for the reason that it has, if the store takes it at once.
+pub(super) async fn end_unsent(context: &Context, send: &SendRecord) {
+    let reason = send.end_reason.as_deref().unwrap_or_default();
+    if let Err(error) = context.deps.store.end_send(&send.message_id, reason).await {
+        tracing::error!(error = %error, "a send could not be closed and will be told again");
     }
 }
 

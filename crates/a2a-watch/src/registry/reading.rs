@@ -4,13 +4,13 @@ use std::path::Path;
 
 use volcanic_a2a_client::{AgentEntry, ClientError, SavedOutcome, TaskOutcome, frame};
 use volcanic_a2a_types::{
-    A2aErrorKind, Credential, PushConfigId, Task, TaskPushNotificationConfig, TaskState,
+    A2aErrorKind, ContextId, Credential, PushConfigId, Task, TaskPushNotificationConfig, TaskState,
 };
 use volcanic_base::ConfinedDir;
 
 use super::context::Context;
 use crate::delivery::{Delivery, DeliveryEnd, DeliveryError};
-use crate::machine::ReadResult;
+use crate::machine::{ReadResult, SettledState};
 use crate::notice;
 use crate::order::AgentError;
 use crate::record::WatchRecord;
@@ -53,7 +53,7 @@ fn failed(record: &WatchRecord, error: &ClientError) -> ReadResult {
         return ReadResult::NotFound;
     }
     if let Some(limit) = error.too_large() {
-        return ReadResult::TooLarge { text: notice::too_large(record, limit) };
+        return news(record, SettledState::too_large(), None, || notice::too_large(record, limit));
     }
     if let Some((state, reason)) = error.unreadable_task() {
         return unreadable(record, state, reason);
@@ -64,13 +64,25 @@ fn failed(record: &WatchRecord, error: &ClientError) -> ReadResult {
 /// A task that settled stays as it is, so what cannot be read now is not waited for: the owner is told that it is there.
 fn unreadable(record: &WatchRecord, state: &TaskState, reason: &str) -> ReadResult {
     let label = state.label();
-    if state.is_settled() && !record.told.contains(&label) {
-        let text = notice::unreadable(record, &label, reason);
-        return ReadResult::Settled { label, text, context_id: None };
+    if !state.is_settled() || record.told.contains(&label) {
+        let reason = format!("it is {label}, and cannot be read: {reason}");
+        return ReadResult::Failed { reason, retry_after: None };
     }
-    ReadResult::Failed {
-        reason: format!("it is {label}, and cannot be read: {reason}"),
-        retry_after: None,
+    let text = || notice::unreadable(record, &label, reason);
+    news(record, SettledState::unreadable(state), None, text)
+}
+
+/// What there is to tell about a settled task.
+fn news(
+    record: &WatchRecord,
+    state: SettledState,
+    context_id: Option<ContextId>,
+    text: impl FnOnce() -> String,
+) -> ReadResult {
+    if record.told.contains(&state.mark) {
+        ReadResult::ToldBefore { state, context_id }
+    } else {
+        ReadResult::Settled { state, text: text(), context_id }
     }
 }
 
@@ -80,9 +92,13 @@ async fn told(context: &Context, record: &WatchRecord, task: &Task) -> ReadResul
     if !state.is_settled() || record.told.contains(&label) {
         return ReadResult::Unsettled { label, context_id };
     }
+    let state = SettledState::of(task);
+    if record.told.contains(&state.mark) {
+        return ReadResult::ToldBefore { state, context_id };
+    }
     match save(context, &record.workspace, &record.agent, task).await {
         Ok(saved) => ReadResult::Settled {
-            label,
+            state,
             text: frame::render_delivery(&record.agent, &saved),
             context_id,
         },

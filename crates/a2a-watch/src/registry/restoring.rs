@@ -50,13 +50,19 @@ impl Registry {
         let stagger = self.context.config.restore_stagger;
         let Restored { watches, sends, views } = restored;
         tracing::info!(watches = watches.len(), sends = sends.len(), "watches restored");
-        let mut sends: Vec<_> = sends
-            .into_iter()
-            .filter(|send| self.open_sends.insert(send.message_id.clone()))
-            .map(|send| (send, None))
-            .collect();
+        let mut lost = Vec::new();
+        for send in sends {
+            if !self.open_sends.insert(send.message_id.clone()) {
+                continue;
+            }
+            if send.end_reason.is_some() {
+                self.spawn_close(OpenSend::unsent(&send), true);
+            } else {
+                lost.push((send, None));
+            }
+        }
         for (place, record) in (0_u32..).zip(watches) {
-            match sends.iter_mut().find(|(send, _)| continues(send, &record)) {
+            match lost.iter_mut().find(|(send, _)| continues(send, &record)) {
                 Some((_, held)) if held.is_none() && !self.watches.contains_key(&record.id) => {
                     *held = Some(record.clone());
                     self.adopt_held(record);
@@ -68,7 +74,7 @@ impl Registry {
             self.views.changed(workspace);
         }
         self.arm_view();
-        for (send, held) in sends {
+        for (send, held) in lost {
             let (context, send) = (Arc::clone(&self.context), Box::new(send));
             self.jobs.set.spawn(async move {
                 let recovered = recover(&context, &send, held.as_ref()).await;

@@ -1,7 +1,7 @@
 //! The job behind `send`: keep the intent, send once, keep what it led to.
 
 use serde_json::Value;
-use volcanic_a2a_client::{ClientError, RemoteAgent, SavedOutcome, TaskOutcome};
+use volcanic_a2a_client::{AgentEntry, ClientError, RemoteAgent, SavedOutcome, TaskOutcome};
 use volcanic_a2a_types::{
     ContextId, HOPS_METADATA, ListTasksRequest, Message, MessageId, Part, SendMessageConfiguration,
     SendMessageRequest, SendMessageResponse, Task,
@@ -36,8 +36,15 @@ pub(super) enum Sent {
         /// The answer.
         reply: Box<SavedOutcome>,
     },
-    /// It failed and nothing is left behind.
-    Failed(SendError),
+    /// It failed, and the message did not leave.
+    Failed {
+        /// Why.
+        error: SendError,
+        /// Whether it is kept, with the reason, until somebody is told.
+        kept: bool,
+    },
+    /// The registry stopped first; the next process finds the send open.
+    Stopped,
     /// Nobody knows. The send stays open until the caller confirms that it was told so.
     Unknown {
         /// Why, readable.
@@ -52,63 +59,95 @@ pub(super) async fn send(
     message_id: &MessageId,
     held: Option<&WatchRecord>,
 ) -> Sent {
-    match try_send(context, order, message_id, held).await {
-        Ok(sent) => sent,
-        Err(error) => Sent::Failed(error),
+    let (entry, send) = match begin(context, order, message_id, held).await {
+        Ok(begun) => begun,
+        Err(error) => return Sent::Failed { error, kept: false },
+    };
+    let (remote, context_id) = match prepare(context, order, &entry, &send).await {
+        Ok(prepared) => prepared,
+        Err(error) => return unsent(context, message_id, error).await,
+    };
+    match remote.send_message(request(order, message_id, context_id)).await {
+        Ok(SendMessageResponse::Task(task)) => kept(context, &send, task, remote, held).await,
+        Ok(SendMessageResponse::Message(message)) => replied(context, &send, message).await,
+        Ok(_) => Sent::Unknown { reason: "it answered with something we do not know".to_owned() },
+        Err(error) if !error.may_have_arrived() => {
+            context.forget(&order.workspace, &order.agent);
+            unsent(context, message_id, error).await
+        }
+        Err(error) => {
+            context.forget(&order.workspace, &order.agent);
+            match find(&remote, &send).await {
+                Ok(Some(task)) => kept(context, &send, task, remote, held).await,
+                Ok(None) | Err(_) => Sent::Unknown { reason: error.to_string() },
+            }
+        }
     }
 }
 
-async fn try_send(
+/// Keeps the send. From here on it is told what becomes of it, whatever happens to its caller and to this process.
+async fn begin(
     context: &Context,
     order: &SendOrder,
     message_id: &MessageId,
     held: Option<&WatchRecord>,
-) -> Result<Sent, SendError> {
+) -> Result<(AgentEntry, SendRecord), SendError> {
     let entry = context.entry(&order.workspace, &order.agent).await?;
-    let remote = context.connect(&order.workspace, &entry).await.map_err(AgentError::Client)?;
-    let context_id = match (&order.context_id, &order.task_id) {
-        (Some(context_id), _) => Some(context_id.clone()),
-        (None, None) => None,
-        // Some servers give a message with a task id alone a context of its own, so both are always sent.
-        (None, Some(task_id)) => match held.and_then(|held| held.context_id.as_ref()) {
-            Some(context_id) => Some(context_id.clone()),
-            None => remote.get_task(task_id, Some(0)).await.map_err(AgentError::Client)?.context_id,
-        },
+    let mut send = record(context, order, message_id, entry.origin());
+    if send.context_id.is_none() {
+        send.context_id = held.and_then(|held| held.context_id.clone());
+    }
+    context.deps.store.begin_send(&send).await?;
+    Ok((entry, send))
+}
+
+/// A connection, and the context that the message names.
+async fn prepare(
+    context: &Context,
+    order: &SendOrder,
+    entry: &AgentEntry,
+    send: &SendRecord,
+) -> Result<(RemoteAgent, Option<ContextId>), ClientError> {
+    let remote = context.connect(&order.workspace, entry).await?;
+    let context_id = match (&send.context_id, &order.task_id) {
+        (None, Some(task_id)) => {
+            // Some servers give a message with a task id alone a context of its own, so both are always sent.
+            remote.get_task(task_id, Some(0)).await?.context_id
+        }
+        (known, _) => known.clone(),
     };
-    let send = SendRecord {
+    Ok((remote, context_id))
+}
+
+/// What is kept of an order, to the agent at `origin`.
+pub(super) fn record(
+    context: &Context,
+    order: &SendOrder,
+    message_id: &MessageId,
+    origin: String,
+) -> SendRecord {
+    SendRecord {
         message_id: message_id.clone(),
         target: order.target.clone(),
         workspace: order.workspace.clone(),
         agent: order.agent.clone(),
-        origin: entry.origin(),
-        context_id: context_id.clone(),
+        origin,
+        context_id: order.context_id.clone(),
         task_id: order.task_id.clone(),
         hops: order.hops,
         source_ref: order.source_ref.clone(),
         started_at: context.deps.clock.now(),
         state: SendState::Sending,
         end_reason: None,
-    };
-    context.deps.store.begin_send(&send).await?;
-    match remote.send_message(request(order, message_id, context_id)).await {
-        Ok(SendMessageResponse::Task(task)) => kept(context, &send, task, remote, held).await,
-        Ok(SendMessageResponse::Message(message)) => Ok(replied(context, &send, message).await),
-        Ok(_) => {
-            Ok(Sent::Unknown { reason: "it answered with something we do not know".to_owned() })
-        }
-        Err(error) if !error.may_have_arrived() => {
-            context.forget(&order.workspace, &order.agent);
-            context.deps.store.end_send(message_id, &error.to_string()).await?;
-            Err(AgentError::Client(error).into())
-        }
-        Err(error) => {
-            context.forget(&order.workspace, &order.agent);
-            match find(&remote, &send).await {
-                Ok(Some(task)) => kept(context, &send, task, remote, held).await,
-                Ok(None) | Err(_) => Ok(Sent::Unknown { reason: error.to_string() }),
-            }
-        }
     }
+}
+
+/// A kept send did not leave.
+async fn unsent(context: &Context, message_id: &MessageId, error: ClientError) -> Sent {
+    if let Err(error) = context.deps.store.note_unsent(message_id, &error.to_string()).await {
+        tracing::error!(error = %error, "why a send did not leave could not be kept");
+    }
+    Sent::Failed { error: AgentError::Client(error).into(), kept: true }
 }
 
 fn request(
@@ -137,23 +176,18 @@ async fn kept(
     task: Task,
     remote: RemoteAgent,
     held: Option<&WatchRecord>,
-) -> Result<Sent, SendError> {
+) -> Sent {
     match held.filter(|held| held.task_id == task.id && held.origin == send.origin) {
         Some(held) => {
             let hinted = task.status.state.is_settled();
-            Ok(Sent::Task { record: Box::new(held.clone()), new: false, remote, hinted })
+            Sent::Task { record: Box::new(held.clone()), new: false, remote, hinted }
         }
         None => known(context, send, task, remote).await,
     }
 }
 
 /// Keeps the task a send led to. Goes on trying until the registry stops: the task runs, whatever the disk does.
-async fn known(
-    context: &Context,
-    send: &SendRecord,
-    task: Task,
-    remote: RemoteAgent,
-) -> Result<Sent, SendError> {
+async fn known(context: &Context, send: &SendRecord, task: Task, remote: RemoteAgent) -> Sent {
     let record = new_watch(context, send, &task);
     let hinted = task.status.state.is_settled();
     loop {
@@ -161,7 +195,7 @@ async fn known(
             Ok(kept) => {
                 let kept = kept.unwrap_or_else(|| record.clone());
                 let new = kept.id == record.id;
-                return Ok(Sent::Task { record: Box::new(kept), new, remote, hinted });
+                return Sent::Task { record: Box::new(kept), new, remote, hinted };
             }
             Err(error) => tracing::error!(
                 error = %error, task.id = %task.id, "a started task could not be kept and is tried again"
@@ -169,7 +203,7 @@ async fn known(
         }
         tokio::select! {
             () = tokio::time::sleep(context.config.store_retry) => {}
-            () = context.stop.cancelled() => return Err(SendError::Stopped),
+            () = context.stop.cancelled() => return Sent::Stopped,
         }
     }
 }
@@ -263,10 +297,11 @@ pub(super) async fn recover(
             }
             Ok(Some((task, remote))) => {
                 return match known(context, send, task, remote).await {
-                    Ok(Sent::Task { record, .. }) => Recovered::Task(record),
-                    Ok(Sent::Replied { .. } | Sent::Failed(_) | Sent::Unknown { .. }) | Err(_) => {
-                        Recovered::Stopped
-                    }
+                    Sent::Task { record, .. } => Recovered::Task(record),
+                    Sent::Replied { .. }
+                    | Sent::Failed { .. }
+                    | Sent::Unknown { .. }
+                    | Sent::Stopped => Recovered::Stopped,
                 };
             }
             Ok(None) => return Recovered::Unknown,

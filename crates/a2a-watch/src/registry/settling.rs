@@ -11,19 +11,18 @@ use volcanic_a2a_types::{A2aErrorKind, MessageId};
 
 use super::asking::{Ask, Asked, agents, ask};
 use super::attending::{Waited, attend};
-use super::closing::{mark_known, tell};
+use super::closing::mark_known;
 use super::handle::{AskCommand, Command, SendCommand};
 use super::jobs::JobEnd;
 use super::sending::{Sent, send};
 use super::{Followed, Registry};
-use crate::delivery::Delivery;
 use crate::machine::{AUTH_REQUIRED, Availability, Continuation, Watch, WatchEvent};
 use crate::notice;
 use crate::order::{
     AgentError, AgentsError, AgentsReport, SendEnd, SendError, SendOrder, TaskError, TaskQuery,
     TaskReport,
 };
-use crate::record::{WatchId, WatchRecord, WatchTarget, not_sent_key};
+use crate::record::{WatchId, WatchRecord, WatchTarget};
 
 /// Calls that may wait for one watch to rest. More than a model asks for in one reply.
 const MAX_WAITING: usize = 16;
@@ -160,35 +159,13 @@ impl Registry {
                 let agent = command.order.agent.clone();
                 answer_send(*command, Err(SendError::Unknown { agent, reason, settle }));
             }
-            Sent::Failed(error) => {
-                self.open_sends.remove(&message_id);
+            Sent::Failed { error, kept } => {
                 self.release_held(held);
                 let error = self.explain(&command.order, error);
-                self.answer_failed(*command, &message_id, error);
+                self.answer_failed(*command, &message_id, error, kept);
             }
+            Sent::Stopped => {}
         }
-    }
-
-    /// Tells why a message was not sent: the caller, or the conversation when the caller left, for it was told there that
-    /// the message goes on its way.
-    fn answer_failed(&mut self, command: SendCommand, message_id: &MessageId, error: SendError) {
-        let SendCommand { order, reply, .. } = command;
-        let Err(Err(error)) = reply.send(Err(error)) else { return };
-        let delivery = Delivery {
-            target: order.target,
-            key: not_sent_key(message_id),
-            text: notice::not_sent(&order.agent, order.context_id.as_ref(), &error.to_string()),
-            hops: order.hops,
-            source_ref: order.source_ref,
-        };
-        let context = Arc::clone(&self.context);
-        self.jobs.set.spawn(async move {
-            tokio::select! {
-                () = tell(&context, &delivery) => {}
-                () = context.stop.cancelled() => {}
-            }
-            JobEnd::Done
-        });
     }
 
     fn release_held(&mut self, held: Option<WatchId>) {
@@ -288,30 +265,6 @@ impl Registry {
         });
     }
 
-    /// Tells those whose messages did not leave so, when the registry ends.
-    pub(super) async fn refuse_waiting(&mut self) {
-        let waiting: Vec<_> =
-            self.watches.values_mut().flat_map(|followed| followed.waiting.drain(..)).collect();
-        for command in waiting {
-            refuse(command);
-        }
-        while let Some(command) = self.commands.recv().await {
-            refuse(command);
-        }
-    }
-
-    /// A job ended after the registry did. Of a message that failed to leave its caller still hears.
-    pub(super) fn on_late_job(&mut self, end: JobEnd) {
-        match end {
-            JobEnd::Sent { sent: Sent::Failed(SendError::Stopped), .. } => {}
-            JobEnd::Sent { command, sent: Sent::Failed(error), .. } => {
-                let error = self.explain(&command.order, error);
-                answer_send(*command, Err(error));
-            }
-            _ => {}
-        }
-    }
-
     fn start_wait(&mut self, id: &WatchId, waiting: Waiting) {
         let Some(followed) = self.watches.get(id) else { return };
         let record = followed.watch.record().clone();
@@ -341,8 +294,8 @@ impl Registry {
         let Some(followed) = self.watches.get(id) else { return };
         let record = followed.watch.record();
         match waited {
-            Waited::Settled { label, outcome } => {
-                let settle = self.ticket(id, &label);
+            Waited::Settled { state, outcome } => {
+                let settle = self.ticket(id, state);
                 answer_send(command, Ok(SendEnd::Settled { outcome: *outcome, settle }));
             }
             Waited::Unsettled { hinted } => {
@@ -354,7 +307,7 @@ impl Registry {
     }
 
     /// Names the watched task when a refusal means that the context is busy with it.
-    fn explain(&self, order: &SendOrder, error: SendError) -> SendError {
+    pub(super) fn explain(&self, order: &SendOrder, error: SendError) -> SendError {
         let (SendError::Agent(AgentError::Client(source)), Some(context_id)) =
             (&error, &order.context_id)
         else {
@@ -427,16 +380,17 @@ impl Registry {
         let TaskQuery { target, agent, task_id, .. } = &command.query;
         let watched = self.watch_of(target, agent, task_id).is_some();
         let report = match asked {
-            Ok(Asked { label, settled, outcome, refused }) => {
+            Ok(Asked { state, settled, outcome, refused }) => {
+                let goes_on = state.label == AUTH_REQUIRED;
                 let settle = match &held {
-                    Some(id) if settled => self.ticket(id, &label),
+                    Some(id) if settled => self.ticket(id, state),
                     Some(id) => {
                         self.release(id, false);
                         None
                     }
                     None => None,
                 };
-                let watched = watched && (settle.is_none() || label == AUTH_REQUIRED);
+                let watched = watched && (settle.is_none() || goes_on);
                 Ok(TaskReport { outcome: *outcome, settle, settled, watched, refused })
             }
             Err(error) => {
@@ -449,12 +403,6 @@ impl Registry {
         };
         // A caller that is gone drops its ticket, and the watch goes on.
         let _ = command.reply.send(report);
-    }
-}
-
-fn refuse(command: Command) {
-    if let Command::Send(command) = command {
-        answer_send(*command, Err(SendError::Stopped));
     }
 }
 

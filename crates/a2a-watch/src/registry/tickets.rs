@@ -8,7 +8,7 @@ use super::Registry;
 use super::closing::{OpenSend, close};
 use super::jobs::JobEnd;
 use crate::delivery::Delivery;
-use crate::machine::WatchEvent;
+use crate::machine::{SettledState, WatchEvent};
 use crate::order::{SendOrder, SettleTicket};
 use crate::record::{WatchId, unknown_send_key};
 
@@ -18,8 +18,8 @@ pub(super) enum TicketOf {
     Watch {
         /// The watch.
         id: WatchId,
-        /// The told state's label.
-        label: String,
+        /// The told state.
+        state: SettledState,
     },
     /// The outcome of a send without a task.
     Send(Box<OpenSend>),
@@ -27,15 +27,14 @@ pub(super) enum TicketOf {
 
 impl Registry {
     /// Makes the right to tell a held watch's outcome, or lets the watch go when the conversation knows that state.
-    pub(super) fn ticket(&mut self, id: &WatchId, label: &str) -> Option<SettleTicket> {
+    pub(super) fn ticket(&mut self, id: &WatchId, state: SettledState) -> Option<SettleTicket> {
         let record = self.watches.get(id)?.watch.record();
-        if record.told.iter().any(|told| told == label) {
+        if record.told.contains(&state.label) {
             self.release(id, false);
             return None;
         }
-        let key = record.key_for(label);
-        let ticket =
-            self.spawn_ticket(key, TicketOf::Watch { id: id.clone(), label: label.to_owned() });
+        let key = record.key_for(&state.label);
+        let ticket = self.spawn_ticket(key, TicketOf::Watch { id: id.clone(), state });
         if let Some(followed) = self.watches.get_mut(id) {
             followed.telling = Some(ticket.telling());
         }
@@ -78,9 +77,9 @@ impl Registry {
 
     pub(super) fn on_ticket(&mut self, of: TicketOf, confirmed: bool) {
         match of {
-            TicketOf::Watch { id, label } if confirmed => {
+            TicketOf::Watch { id, state } if confirmed => {
                 let push_token = self.push_token();
-                self.feed(&id, WatchEvent::Confirmed { label, push_token });
+                self.feed(&id, WatchEvent::Confirmed { state, push_token });
             }
             // Whoever had it did not tell: the watch reads the task again and delivers under the same key.
             TicketOf::Watch { id, .. } => self.release(&id, true),

@@ -19,6 +19,8 @@ use tokio::sync::mpsc;
 pub(crate) enum OnSend {
     /// Makes a task in this state, or continues the named one into it.
     Task(&'static str),
+    /// Answers with its first task as it is.
+    Known,
     /// Answers with a message.
     Reply(&'static str),
     /// Makes a task, but the answer never comes.
@@ -107,6 +109,11 @@ impl Agent {
         if state == "TASK_STATE_COMPLETED" {
             task["artifacts"] = json!([{"artifactId": "response", "parts": [{"text": text}]}]);
         }
+    }
+
+    /// Lets the agent say the same in another message.
+    pub(crate) fn say_anew(&self, id: &str) {
+        self.lock().tasks.get_mut(id).unwrap()["status"]["message"]["messageId"] = json!("s2");
     }
 
     /// Makes a task one that cannot be read.
@@ -262,6 +269,11 @@ impl Inner {
         match self.on_send.unwrap() {
             OnSend::Refuse(code) => Err(code),
             OnSend::Nothing => Ok(Value::Null),
+            OnSend::Known => {
+                let known = self.tasks.get_mut("t1").ok_or(-32001)?;
+                known["history"].as_array_mut().unwrap().push(message.clone());
+                Ok(json!({"task": known}))
+            }
             OnSend::Reply(text) => Ok(json!({"message": {
                 "messageId": "r1", "contextId": "c1", "role": "ROLE_AGENT", "parts": [{"text": text}]
             }})),

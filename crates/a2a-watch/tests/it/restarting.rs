@@ -292,3 +292,86 @@ async fn tasks_of_an_unknown_workspace_are_followed_again_and_its_texts_not_trus
     world.pass(3600).await;
     assert_eq!(world.chat.attempts(), 2);
 }
+
+const NOT_SENT: &str =
+    "[A2A result from \"travel-bot\" (not sent)]\nA message to agent \"travel-bot\" was not sent: ";
+
+#[tokio::test(start_paused = true)]
+async fn message_that_failed_to_leave_is_told_after_a_crash() {
+    let mut world = World::new(Agent::new(OnSend::Refuse(-32005)));
+    world.chat.set_known(false);
+    world.leave(world.order("hi")).await;
+    world.chat.until(|chat| (chat.attempts() == 1).then_some(())).await;
+    world.chat.set_known(true);
+    world.crash().await;
+    let delivered = &world.chat.wait_for(1).await[0];
+    assert_eq!(delivered.text, format!("{NOT_SENT}Agent \"travel-bot\" refused: not so (-32005)."));
+    world.pass(60).await;
+    assert_eq!(world.store.sends()[0].state, SendState::Ended);
+    world.crash().await;
+    world.pass(3600).await;
+    assert_eq!((world.chat.attempts(), world.agent.calls("SendMessage").len()), (2, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn agent_out_of_reach_whose_caller_left_is_told_after_a_crash() {
+    let mut world = World::new(Agent::new(WORKING));
+    world.agent.set_unreachable(true);
+    world.chat.set_known(false);
+    world.leave(world.order("hi")).await;
+    world.chat.until(|chat| (chat.attempts() == 1).then_some(())).await;
+    world.chat.set_known(true);
+    world.crash().await;
+    let delivered = &world.chat.wait_for(1).await[0];
+    assert!(delivered.text.starts_with(NOT_SENT), "{delivered:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn message_that_fails_to_leave_while_the_process_ends_is_told_by_the_next() {
+    let mut world = World::new(Agent::new(OnSend::Refuse(-32005)));
+    let ending = world.ending();
+    world.agent.before_send(move || ending.cancel());
+    world.leave(world.order("hi")).await;
+    world.shut_down().await;
+    assert_eq!(world.chat.attempts(), 0);
+    world.restart().await;
+    let delivered = &world.chat.wait_for(1).await[0];
+    assert!(delivered.text.starts_with(NOT_SENT), "{delivered:?}");
+    world.pass(3600).await;
+    assert_eq!((world.chat.attempts(), world.store.sends()[0].state), (1, SendState::Ended));
+}
+
+#[tokio::test(start_paused = true)]
+async fn message_that_fails_to_leave_while_the_process_ends_is_told_to_its_caller_alone() {
+    let mut world = World::new(Agent::new(OnSend::Refuse(-32005)));
+    let ending = world.ending();
+    world.agent.before_send(move || ending.cancel());
+    let end = world.send(world.order("hi"), 60).await;
+    assert!(matches!(end, Err(volcanic_a2a_watch::SendError::Agent(_))), "{end:?}");
+    world.shut_down().await;
+    assert_eq!(world.store.sends()[0].state, SendState::Ended);
+    world.restart().await;
+    world.pass(3600).await;
+    assert_eq!(world.chat.attempts(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn message_that_waited_when_the_process_ended_and_whose_caller_left_is_told_by_the_next() {
+    let mut world = World::new(Agent::new(OnSend::Task("TASK_STATE_COMPLETED")));
+    let end = world.send(world.order("first"), 60).await;
+    let Ok(SendEnd::Settled { settle: Some(settle), .. }) = end else { panic!("{end:?}") };
+    // The watch is about to be written for the last time, and the store is slow to answer.
+    world.store.set_failing(true);
+    world.chat.commit(settle.delivery_key());
+    settle.confirm();
+    let mut second = world.order("second");
+    second.task_id = Some("t1".into());
+    world.leave(second).await;
+    world.pass(1).await;
+    world.store.set_failing(false);
+    world.shut_down().await;
+    world.restart().await;
+    let delivered = &world.chat.wait_for(1).await[0];
+    assert!(delivered.text.starts_with(NOT_SENT), "{delivered:?}");
+    assert_eq!(world.agent.calls("SendMessage").len(), 1);
+}

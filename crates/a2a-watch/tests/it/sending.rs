@@ -227,6 +227,7 @@ async fn refused_send_ends_and_leaves_nothing() {
     let end = world.send(world.order("hi"), 60).await;
     let Err(SendError::Agent(error)) = end else { panic!("{end:?}") };
     assert_eq!(error.to_string(), "Agent \"travel-bot\" refused: not so (-32602)");
+    world.pass(1).await;
     assert_eq!(world.store.sends()[0].state, SendState::Ended);
     assert!(world.states().is_empty());
 }

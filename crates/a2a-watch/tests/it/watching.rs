@@ -1,4 +1,4 @@
-use volcanic_a2a_watch::{WatchSource, WatchState};
+use volcanic_a2a_watch::{SendEnd, WatchSource, WatchState, WatchTarget};
 
 use crate::agent::{Agent, OnSend};
 use crate::world::World;
@@ -151,7 +151,7 @@ async fn result_for_an_unknown_conversation_goes_out_when_it_is_known_again() {
     world.pass(3600).await;
     assert_eq!(world.chat.attempts(), 1);
     world.chat.set_known(true);
-    world.watches.flush(volcanic_a2a_watch::WatchTarget::new("chat")).await;
+    world.watches.flush(WatchTarget::new("chat")).await;
     world.chat.wait_for(1).await;
     world.reach(&[WatchState::Done]).await;
 }
@@ -179,4 +179,67 @@ async fn watch_that_came_due_while_the_machine_slept_is_read_soon() {
     world.jump(3600);
     world.pass(31).await;
     assert_eq!(world.agent.calls("GetTask").len(), reads + 1);
+}
+
+/// A watch whose outcome waits for its delivery when a message leads to its task again.
+async fn beside_a_delivery(on_send: OnSend) -> World {
+    let world = World::new(Agent::new(WORKING));
+    world.hand_over().await;
+    world.chat.set_known(false);
+    world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Lisbon");
+    world.reach(&[WatchState::Claimed]).await;
+    world.agent.same_task();
+    world.agent.on_send(on_send);
+    let mut more = world.order("and a hotel");
+    more.context_id = Some("c1".into());
+    let end = world.send(more, 60).await;
+    assert!(matches!(end, Ok(SendEnd::HandedOver { .. })), "{end:?}");
+    world.chat.set_known(true);
+    world.watches.flush(WatchTarget::new("chat")).await;
+    world.chat.wait_for(1).await;
+    world
+}
+
+#[tokio::test(start_paused = true)]
+async fn outcome_that_a_message_led_to_again_while_it_was_delivered_is_told_once() {
+    let world = beside_a_delivery(OnSend::Known).await;
+    world.reach(&[WatchState::Done]).await;
+    world.pass(3600).await;
+    assert_eq!(world.chat.delivered().len(), 1, "{:?}", world.chat.delivered());
+}
+
+#[tokio::test(start_paused = true)]
+async fn outcome_that_a_message_led_to_again_is_told_once_after_a_crash_too() {
+    let mut world = beside_a_delivery(OnSend::Known).await;
+    world.reach(&[WatchState::Watching]).await;
+    world.crash().await;
+    world.reach(&[WatchState::Done]).await;
+    assert_eq!(world.chat.delivered().len(), 1, "{:?}", world.chat.delivered());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_comes_of_a_message_beside_a_delivery_is_told_even_in_the_same_words() {
+    let world = beside_a_delivery(WORKING).await;
+    world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Lisbon");
+    world.agent.say_anew("t1");
+    let delivered = world.chat.wait_for(2).await;
+    assert!(delivered[1].text.ends_with("\nLisbon"), "{delivered:?}");
+    world.reach(&[WatchState::Done]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn outcome_that_a_message_led_to_again_while_its_caller_told_it_is_told_once() {
+    let world = World::new(Agent::new(OnSend::Task("TASK_STATE_COMPLETED")));
+    let end = world.send(world.order("hi"), 60).await;
+    let Ok(SendEnd::Settled { settle: Some(settle), .. }) = end else { panic!("{end:?}") };
+    world.agent.on_send(OnSend::Known);
+    let mut more = world.order("and a hotel");
+    more.context_id = Some("c1".into());
+    let end = world.send(more, 60).await;
+    assert!(matches!(end, Ok(SendEnd::HandedOver { .. })), "{end:?}");
+    world.chat.commit(settle.delivery_key());
+    settle.confirm();
+    world.reach(&[WatchState::Done]).await;
+    world.pass(3600).await;
+    assert_eq!(world.chat.attempts(), 0);
 }

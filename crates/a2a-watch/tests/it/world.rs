@@ -184,6 +184,19 @@ impl World {
         );
     }
 
+    /// Begins to end the process in good order when it is cancelled.
+    pub(crate) fn ending(&self) -> CancellationToken {
+        self.process.1.clone()
+    }
+
+    /// Leaves a send at once: its caller hears that it goes on its way.
+    pub(crate) async fn leave(&self, order: SendOrder) {
+        let cancel = CancellationToken::new();
+        cancel.cancel();
+        let end = self.watches.send(order, Duration::from_mins(1), cancel).await;
+        assert!(matches!(end, Ok(SendEnd::Left)), "{end:?}");
+    }
+
     /// Ends the process in good order.
     pub(crate) async fn shut_down(&mut self) {
         self.process.1.cancel();

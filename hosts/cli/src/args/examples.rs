@@ -22,7 +22,8 @@ assistant is doing and Ctrl-D leaves. Tasks that it follows are taken up again a
 A workspace has one chat that follows tasks; a second one at the same time gets a conversation of its own, without agents.
 
 Settings: A2AClient__WaitSeconds (60) before a task is followed in the background, A2AClient__WatchTimeout (1d),
-A2AClient__CardTimeoutSeconds (10), A2AClient__MaxFileBytes (10MB), VOLCANIC_HOME, SSL_CERT_FILE.";
+A2AClient__CardTimeoutSeconds (10), A2AClient__MaxFileBytes (10MB), VOLCANIC_HOME, SSL_CERT_FILE, Ops__Log__Level; all but
+VOLCANIC_HOME also in volcanic.toml in VOLCANIC_HOME, or in the file that --config names.";
 
 pub(super) const AGENTS: &str = "The agents stand in <workspace>/.volcanic/a2a/agents.json:
   [{ \"name\": \"travel-bot\", \"url\": \"https://travel.example/\", \"key\": \"env:A2A_KEY_TRAVEL\" }]

@@ -11,7 +11,7 @@ use volcanic_a2a_client::{
 use super::{Caller, write_json};
 use crate::{
     args::AgentsArgs,
-    environment::Environment,
+    config::CliConfig,
     exit::{Exit, OrUsage as _},
     workspace,
 };
@@ -23,9 +23,9 @@ const CARD_LINE: usize = 300;
 ///
 /// # Errors
 /// When the workspace or agents.json cannot be read.
-pub(crate) async fn agents(args: &AgentsArgs, environment: &Environment) -> Result<Exit> {
+pub(crate) async fn agents(args: &AgentsArgs, config: &CliConfig) -> Result<Exit> {
     workspace::open(&args.at.workspace)?;
-    let caller = Caller::new(environment, &args.at.workspace)?;
+    let caller = Caller::new(config, &args.at.workspace)?;
     let file = read_agents(&args.at.workspace).or_usage()?;
     let asked =
         futures::future::join_all(file.agents.iter().map(|entry| caller.connect(entry))).await;

@@ -16,7 +16,7 @@ use volcanic_base::{Chance, ConfinedDir};
 use super::{Caller, fail, find, waiting::wait, write_json};
 use crate::{
     args::{AgentArgs, SendArgs, StatusArgs, TaskArgs},
-    environment::Environment,
+    config::CliConfig,
     exit::{Exit, OrUsage as _, UsageError},
     workspace,
 };
@@ -25,9 +25,9 @@ use crate::{
 ///
 /// # Errors
 /// When the command line or a file of the user's is wrong; what the agent does is an [`Exit`].
-pub(crate) async fn send(args: &SendArgs, environment: &Environment) -> Result<Exit> {
+pub(crate) async fn send(args: &SendArgs, config: &CliConfig) -> Result<Exit> {
     let workspace = workspace::open(&args.to.at.workspace)?;
-    let caller = Caller::new(environment, &args.to.at.workspace)?;
+    let caller = Caller::new(config, &args.to.at.workspace)?;
     let entry = find(&args.to)?;
     if args.text.trim().is_empty() && args.files.is_empty() {
         return Err(UsageError::new("the message is empty: say something, or attach a file").into());
@@ -90,10 +90,10 @@ async fn request(
 ///
 /// # Errors
 /// As [`send`].
-pub(crate) async fn status(args: &StatusArgs, environment: &Environment) -> Result<Exit> {
+pub(crate) async fn status(args: &StatusArgs, config: &CliConfig) -> Result<Exit> {
     let TaskArgs { at, task, json } = &args.of;
     let workspace = workspace::open(&at.at.workspace)?;
-    let caller = Caller::new(environment, &at.at.workspace)?;
+    let caller = Caller::new(config, &at.at.workspace)?;
     let entry = find(at)?;
     let asked = async {
         let remote = caller.connect(&entry).await?;
@@ -113,9 +113,9 @@ pub(crate) async fn status(args: &StatusArgs, environment: &Environment) -> Resu
 ///
 /// # Errors
 /// As [`send`].
-pub(crate) async fn cancel(args: &TaskArgs, environment: &Environment) -> Result<Exit> {
+pub(crate) async fn cancel(args: &TaskArgs, config: &CliConfig) -> Result<Exit> {
     let workspace = workspace::open(&args.at.at.workspace)?;
-    let caller = Caller::new(environment, &args.at.at.workspace)?;
+    let caller = Caller::new(config, &args.at.at.workspace)?;
     let entry = find(&args.at)?;
     let asked = async {
         let remote = caller.connect(&entry).await?;

@@ -25,6 +25,8 @@ mod serving;
 #[cfg(test)]
 mod sharing;
 #[cfg(test)]
+mod storing;
+#[cfg(test)]
 mod terminal;
 #[cfg(test)]
 mod tour;

@@ -44,14 +44,61 @@ async fn wrong_environment_is_told_all_at_once() {
         ran.check(
             2,
             &[
-                "A2AClient__WaitSeconds is `soon`",
-                "A2AClient__WatchTimeout is `90`",
-                "A2AClient__Colour is not a setting",
-                "OPENAI_API_KEY and OPENAI_API_KEY_FILE are both set",
+                "A2AClient__WaitSeconds: `soon` cannot be used",
+                "a2aclient__watchtimeout: `90` cannot be used",
+                "A2AClient__Colour: there is no such setting",
+                "OPENAI_API_KEY_FILE: `OPENAI_API_KEY` is set too",
             ],
         );
         assert!(!ran.err.contains("sk-never-shown"), "{ran:?}");
     }
+}
+
+#[tokio::test]
+async fn the_settings_file_stands_below_the_environment_and_is_checked_with_it() {
+    let world = World::new();
+    let known = "[A2AClient]\nCardTimeoutSeconds = 0\n[Telegram]\nModel = 'none of ours'\n";
+    world.write("home/volcanic.toml", known);
+    let told = "A2AClient__CardTimeoutSeconds in volcanic.toml: `0` cannot be used";
+    world.run(&["watches"]).await.check(2, &[told]);
+    let above = [("A2AClient__CardTimeoutSeconds", "5")];
+    world.run_with(&["watches"], &above).await.check(0, &["No watches."]);
+    world.write("other.toml", "[A2AClient]\nEnabled = false\nColour = 1\n");
+    for arguments in
+        [["watches", "--config", "../other.toml"], ["--config", "../other.toml", "watches"]]
+    {
+        world.run(&arguments).await.check(2, &["A2AClient__Colour in other.toml"]);
+    }
+    world
+        .run(&["watches", "--config", "gone.toml"])
+        .await
+        .check(2, &["gone.toml: the file cannot be read"]);
+}
+
+#[tokio::test]
+async fn settings_of_the_bot_are_left_alone() {
+    let world = World::new();
+    let variables = [
+        ("TELEGRAM_BOT_TOKEN_FILE", "/not/for/us"),
+        ("TELEGRAM_ALLOWED_USER_IDS", "nobody"),
+        ("Telegram__Model", "x"),
+        ("A2A_ENABLED", "true"),
+        ("A2A__Listen", "here"),
+        ("A2AClient__Enabled", "false"),
+    ];
+    world.run_with(&["agents"], &variables).await.check(0, &["No agents."]);
+}
+
+#[tokio::test]
+async fn the_log_is_as_loud_as_the_settings_say() {
+    let world = World::new();
+    let quiet = world.run_with(&["chat"], &[]).await;
+    assert!(!quiet.err.contains("INFO"), "{quiet:?}");
+    let loud = world.run_with(&["chat"], &[("Ops__Log__Level", "info")]).await;
+    assert!(loud.err.contains("INFO") && loud.err.contains("watches restored"), "{loud:?}");
+    let above = [("Ops__Log__Level", "info"), ("RUST_LOG", "error")];
+    let quiet = world.run_with(&["chat"], &above).await;
+    assert!(!quiet.err.contains("INFO"), "{quiet:?}");
 }
 
 #[tokio::test]
@@ -69,7 +116,7 @@ async fn models_that_cannot_be_used_are_told_before_the_chat_begins() {
     }
     let variables = [("OPENAI_BASE_URL", "not a url")];
     let ran = world.run_with(&["chat", "--model", "openai:gpt-5"], &variables).await;
-    ran.check(2, &["--model openai:gpt-5 cannot be used"]);
+    ran.check(2, &["OPENAI_BASE_URL: `not a url` cannot be used"]);
 }
 
 #[tokio::test]

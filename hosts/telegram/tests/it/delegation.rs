@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 
 use serde_json::json;
-use volcanic_agent_core::Origin;
+use volcanic_agent_core::{Origin, SessionStore as _};
 
 use crate::bot::{OWNER, World};
 use crate::remote::Remote;
@@ -186,4 +186,44 @@ async fn an_outcome_waits_while_its_chat_is_not_allowed() {
     let _bot = world.start();
     world.sees_text("News from demo: finished: patience").await;
     assert_eq!(world.api.sent_to(5).len(), 1);
+}
+
+#[tokio::test]
+async fn nobody_calls_agents_before_the_watches_are_read_and_a_stop_does_not_wait_for_it() {
+    let remote = Remote::start().await;
+    let world = world_with(&remote, 0).await;
+    let bot = world.start();
+    world.says("/help");
+    world.sees_text("/stop").await;
+    assert!(bot.terminate().await.success());
+    // A run that an earlier process left to be begun.
+    let store = crate::bot::open_store(&world.state());
+    let prompt = volcanic_agent_core::NewPrompt {
+        target: volcanic_agent_core::TargetId::new(OWNER.to_string()),
+        key: volcanic_agent_core::PromptKey::new("left"),
+        origin: Origin::Owner,
+        hops: 0,
+        source: None,
+        text: "ask demo: echo early".to_owned(),
+    };
+    store.accept(prompt).await.expect("kept");
+    store.close().await;
+    let state = rusqlite::Connection::open(world.state()).expect("opened");
+    state.execute_batch("ALTER TABLE watches RENAME TO hidden").expect("hidden");
+    let bot = world.start();
+    let logged = async {
+        while world.log().matches("the watches could not be read").count() < 2 {
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(crate::bot::LIMIT, logged).await.expect("logged");
+    assert!(remote.received().is_empty(), "an agent was called");
+    let asked = tokio::time::Instant::now();
+    assert!(bot.terminate().await.success(), "{}", world.log());
+    assert!(asked.elapsed().as_secs() < 9, "it took {:?}", asked.elapsed());
+    assert!(remote.received().is_empty(), "an agent was called");
+    state.execute_batch("ALTER TABLE hidden RENAME TO watches").expect("back");
+    let _bot = world.start();
+    world.sees_text("echo: early").await;
+    assert_eq!(remote.received().len(), 1);
 }

@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 
 use config::{Config, ConfigError as MergeError, Map, Source, Value};
 
-use super::keys::{self, HOME, Key, SECTIONS};
+use super::file::file_entries;
 use super::problem::ConfigProblem;
+use crate::keys::{self, Key, SECTIONS};
 
-/// The name of the settings file in the home folder.
-const FILE_NAME: &str = "volcanic.toml";
 /// The largest file that counts as a secret.
 const MAX_SECRET: u64 = 64 * 1024;
 
@@ -49,20 +48,19 @@ impl Layers {
         environment: &BTreeMap<String, String>,
         home: &Path,
         file: Option<&Path>,
+        read: &'static [&'static Key],
         problems: &mut Vec<ConfigProblem>,
     ) -> Self {
-        let defaults = keys::all().filter_map(|key| {
+        let defaults = read.iter().filter_map(|key| {
             let value = key.default?;
             Some((key.id(), Value::new(Some(&"default".to_owned()), value)))
         });
         let defaults = Layer(defaults.collect());
-        let entries = file_entries(home, file, problems);
-        let place = |name: &str| format!("{name} in {FILE_NAME}");
-        let file =
-            layer(entries.into_iter().map(|(name, value)| (place(&name), name, value)), problems);
+        let entries = file_entries(home, file, read, problems);
+        let file = layer(entries.into_iter(), read, problems);
         let names =
             environment.iter().map(|(name, value)| (name.clone(), name.clone(), value.clone()));
-        let environment = layer(names, problems);
+        let environment = layer(names, read, problems);
         Self { defaults, file, environment }
     }
 
@@ -81,17 +79,18 @@ impl Layers {
 /// Matches `(place, name, value)`s to keys.
 fn layer(
     entries: impl Iterator<Item = (String, String, String)>,
+    read: &'static [&'static Key],
     problems: &mut Vec<ConfigProblem>,
 ) -> Layer {
     let mut found: BTreeMap<String, Vec<Reading>> = BTreeMap::new();
     for (place, name, value) in entries {
-        match match_name(&name) {
+        match match_name(&name, read) {
             Match::Key { key, in_file } => {
                 let reading = Reading { name: place, value, in_file };
                 found.entry(key.id()).or_default().push(reading);
             }
             Match::Wrong(text) => problems.push(ConfigProblem { name: place, read: None, text }),
-            Match::NotOurs => {}
+            Match::OthersRead | Match::NotOurs => {}
         }
     }
     let settled = found.into_iter().filter_map(|(id, readings)| {
@@ -102,32 +101,44 @@ fn layer(
     Layer(settled.collect())
 }
 
-enum Match {
-    Key { key: &'static Key, in_file: bool },
+/// What a name means to a host that reads certain keys.
+pub(super) enum Match {
+    Key {
+        key: &'static Key,
+        in_file: bool,
+    },
     Wrong(String),
+    /// A setting of ours that this host does not read: whatever it says is no business of this one.
+    OthersRead,
     NotOurs,
 }
 
-fn match_name(name: &str) -> Match {
+pub(super) fn match_name(name: &str, read: &'static [&'static Key]) -> Match {
     let lower = name.to_ascii_lowercase();
-    for key in keys::all() {
+    let found = |key: &'static Key, in_file| {
+        if read.contains(&key) { Match::Key { key, in_file } } else { Match::OthersRead }
+    };
+    for key in keys::ALL {
         // Flat names are matched as they are written: other programs have names like them.
         let flat = if key.has_section() { key.flat } else { Some(key.name) };
         let section = key.has_section().then(|| key.name.to_ascii_lowercase());
         if flat == Some(name) || section.as_ref() == Some(&lower) {
-            return Match::Key { key, in_file: false };
+            return found(key, false);
         }
         if key.secret {
             let flat = flat.is_some_and(|flat| name.strip_suffix("_FILE") == Some(flat));
             let section =
                 section.is_some_and(|section| lower.strip_suffix("_file") == Some(&section));
             if flat || section {
-                return Match::Key { key, in_file: true };
+                return found(key, true);
             }
         }
     }
     match lower.split_once("__") {
-        Some((section, _)) if SECTIONS.contains(&section) => Match::Wrong(keys::refuse(&lower)),
+        Some((section, _)) if SECTIONS.contains(&section) => {
+            let is_read = read.iter().any(|key| key.is_in(section));
+            if is_read { Match::Wrong(keys::refuse(&lower)) } else { Match::OthersRead }
+        }
         _ => Match::NotOurs,
     }
 }
@@ -181,86 +192,5 @@ fn read_secret(reading: &Reading, problems: &mut Vec<ConfigProblem>) -> Option<S
             problems.push(wrong(format!("the file cannot be read ({})", error.kind())));
             None
         }
-    }
-}
-
-/// The settings of the file as `Section__Name` and text.
-fn file_entries(
-    home: &Path,
-    file: Option<&Path>,
-    problems: &mut Vec<ConfigProblem>,
-) -> Vec<(String, String)> {
-    let path = file.map_or_else(|| home.join(FILE_NAME), Path::to_owned);
-    let mut wrong = |text: String| {
-        problems.push(ConfigProblem { name: path.display().to_string(), read: None, text });
-    };
-    let text = match std::fs::read_to_string(&path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound && file.is_none() => {
-            return Vec::new();
-        }
-        Err(error) => {
-            wrong(format!("the file cannot be read ({})", error.kind()));
-            return Vec::new();
-        }
-    };
-    let table: toml::Table = match text.parse() {
-        Ok(table) => table,
-        Err(error) => {
-            // The parser's own message quotes the line, which may hold a secret.
-            let error: &toml::de::Error = &error;
-            let before = error.span().map_or(0, |span| span.start).min(text.len());
-            let line = text.get(..before).unwrap_or_default().matches('\n').count() + 1;
-            wrong(format!("line {line} is not valid TOML"));
-            return Vec::new();
-        }
-    };
-    let mut entries = Vec::new();
-    flatten("", &table, &mut entries, problems);
-    entries.retain(|(_, value)| !value.trim().is_empty());
-    entries
-}
-
-fn flatten(
-    prefix: &str,
-    table: &toml::Table,
-    entries: &mut Vec<(String, String)>,
-    problems: &mut Vec<ConfigProblem>,
-) {
-    for (name, value) in table {
-        let name = if prefix.is_empty() { name.clone() } else { format!("{prefix}__{name}") };
-        if let toml::Value::Table(table) = value {
-            flatten(&name, table, entries, problems);
-            continue;
-        }
-        let place = format!("{name} in {FILE_NAME}");
-        let mut wrong = |text: &str| {
-            problems.push(ConfigProblem { name: place.clone(), read: None, text: text.to_owned() });
-        };
-        if name == HOME {
-            wrong("the home folder cannot be set in the file that lies in it");
-            continue;
-        }
-        if matches!(match_name(&name), Match::NotOurs) {
-            wrong("there is no such setting");
-            continue;
-        }
-        match plain(value) {
-            Some(value) => entries.push((name, value)),
-            None => wrong("allowed are texts, numbers, true and false, and lists of them"),
-        }
-    }
-}
-
-fn plain(value: &toml::Value) -> Option<String> {
-    match value {
-        toml::Value::String(text) => Some(text.clone()),
-        toml::Value::Integer(number) => Some(number.to_string()),
-        toml::Value::Float(number) => Some(number.to_string()),
-        toml::Value::Boolean(flag) => Some(flag.to_string()),
-        toml::Value::Array(items) => {
-            items.iter().map(plain).collect::<Option<Vec<_>>>().map(|items| items.join(","))
-        }
-        toml::Value::Datetime(_) | toml::Value::Table(_) => None,
     }
 }

@@ -1,44 +1,18 @@
-//! Where the keys of remote agents may lie, and what shell commands may know.
+//! Where the keys of remote agents may lie.
 
-use std::collections::HashMap;
-use std::ffi::OsString;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use volcanic_a2a_client::{KEY_VARIABLE_PREFIX, KeyError, KeyResolver, KeySource};
+use volcanic_a2a_client::{KeyError, KeyResolver, KeySource};
 use volcanic_base::{ConfineError, ConfinedDir, Secret};
 
 /// The largest file that counts as a key.
 const MAX_KEY: u64 = 64 * 1024;
 /// Where container engines put secrets.
 const RUN_SECRETS: &str = "/run/secrets";
-/// The variables that shell commands may see. None of them holds a secret.
-const SHELL_VARIABLES: [&str; 6] = ["PATH", "LANG", "LC_ALL", "TZ", "TMPDIR", "USER"];
-
-/// What the host takes from the process's environment besides its settings.
-#[derive(Debug, Clone, Default)]
-pub struct HostEnvironment {
-    /// The variables that may be named as keys in `agents.json`.
-    pub agent_keys: HashMap<String, Secret>,
-    /// The environment of shell commands.
-    pub shell: Vec<(OsString, OsString)>,
-}
-
-impl HostEnvironment {
-    /// Picks out what may be used.
-    pub fn pick(environment: &[(String, String)]) -> Self {
-        let of_agents =
-            environment.iter().filter(|(name, _)| name.starts_with(KEY_VARIABLE_PREFIX));
-        let shell = environment.iter().filter(|(name, _)| SHELL_VARIABLES.contains(&name.as_str()));
-        Self {
-            agent_keys: of_agents.map(|(name, value)| (name.clone(), Secret::new(value))).collect(),
-            shell: shell.map(|(name, value)| (name.into(), value.into())).collect(),
-        }
-    }
-}
-
 /// Resolves keys: `env:` from `variables`, `file:` from `folder` (relative paths too) and the container engine's secrets.
-pub(crate) fn key_resolver(variables: HashMap<String, Secret>, folder: PathBuf) -> KeyResolver {
+pub fn key_resolver(variables: BTreeMap<String, Secret>, folder: PathBuf) -> KeyResolver {
     Arc::new(move |source| match source {
         KeySource::Plain(secret) => Ok(secret.clone()),
         KeySource::Env(name) => match variables.get(name) {
@@ -51,15 +25,9 @@ pub(crate) fn key_resolver(variables: HashMap<String, Secret>, folder: PathBuf) 
 
 fn read_key(path: &Path, folder: &Path) -> Result<Secret, KeyError> {
     let shown = path.display();
-    let places = [folder, Path::new(RUN_SECRETS)];
-    let found = if path.is_absolute() {
-        places.into_iter().find_map(|place| Some((place, path.strip_prefix(place).ok()?)))
-    } else {
-        Some((folder, path))
-    };
-    let Some((place, rest)) = found else {
+    let Some((place, rest)) = place_of(path, folder) else {
         return Err(KeyError::new(format!(
-            "{shown} is neither in {} nor in {RUN_SECRETS}",
+            "the file {shown} is not under {} or {RUN_SECRETS}",
             folder.display()
         )));
     };
@@ -74,13 +42,30 @@ fn read_key(path: &Path, folder: &Path) -> Result<Secret, KeyError> {
     }
 }
 
+/// The allowed place that a path leads into, and the way on from there.
+fn place_of(path: &Path, folder: &Path) -> Option<(PathBuf, PathBuf)> {
+    if path.is_relative() {
+        return Some((folder.to_owned(), path.to_owned()));
+    }
+    let places = [folder, Path::new(RUN_SECRETS)];
+    let below = |place: &Path, path: &Path| {
+        Some((place.to_owned(), path.strip_prefix(place).ok()?.to_owned()))
+    };
+    let written = places.into_iter().find_map(|place| below(place, path));
+    written.or_else(|| {
+        // Another name for the same place, such as `/var/run/secrets`.
+        let real = path.canonicalize().ok()?;
+        places.into_iter().find_map(|place| below(&place.canonicalize().ok()?, &real))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[track_caller]
     fn check(source: &KeySource, folder: &Path, wanted: Result<&str, &str>) {
-        let variables = HashMap::from([
+        let variables = BTreeMap::from([
             ("A2A_KEY_ONE".to_owned(), Secret::new("first-key")),
             ("A2A_KEY_EMPTY".to_owned(), Secret::new(" ")),
         ]);
@@ -112,26 +97,12 @@ mod tests {
         let file = |path: PathBuf| KeySource::File(path);
         check(&file(folder.join("key")), &folder, Ok("from-file"));
         check(&file("key".into()), &folder, Ok("from-file"));
+        std::os::unix::fs::symlink(&folder, home.path().join("alias")).expect("linked");
+        check(&file(home.path().join("alias/key")), &folder, Ok("from-file"));
+        check(&file(home.path().join("alias/link")), &folder, Err("is not under"));
         check(&file("gone".into()), &folder, Err("there is no file gone"));
         check(&file("link".into()), &folder, Err("cannot be read"));
         check(&file("../outside".into()), &folder, Err("cannot be read"));
-        check(&file(home.path().join("outside")), &folder, Err("is neither in"));
-    }
-
-    #[test]
-    fn shell_commands_see_no_secrets() {
-        let variables = [
-            ("PATH", "/bin"),
-            ("TELEGRAM_BOT_TOKEN", "t"),
-            ("A2A_KEY_X", "k"),
-            ("OPENAI_API_KEY", "o"),
-        ];
-        let environment: Vec<_> = variables
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-            .collect();
-        let picked = HostEnvironment::pick(&environment);
-        assert_eq!(picked.shell, [(OsString::from("PATH"), OsString::from("/bin"))]);
-        assert_eq!(picked.agent_keys.keys().collect::<Vec<_>>(), ["A2A_KEY_X"]);
+        check(&file(home.path().join("outside")), &folder, Err("is not under"));
     }
 }

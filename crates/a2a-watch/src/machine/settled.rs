@@ -1,0 +1,89 @@
+//! What tells one settled state of a task from another.
+
+use std::io;
+
+use sha2::{Digest as _, Sha256};
+use volcanic_a2a_types::{Task, TaskState};
+
+/// Stands between label and digest in a mark; no label holds it.
+const SEPARATOR: char = '#';
+
+/// A settled state of a task, as it is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SettledState {
+    /// The state's label, as in the delivery key.
+    pub(crate) label: String,
+    /// The label with a digest of what the agent says: two reads that find the same have the same mark.
+    pub(crate) mark: String,
+    /// Whether the task stays like that.
+    pub(crate) is_final: bool,
+}
+
+impl SettledState {
+    /// The state of a task that was read.
+    pub(crate) fn of(task: &Task) -> Self {
+        let mut digest = Sha256::new();
+        // A time or the id of a message tells apart what reads the same; history and metadata may change without meaning
+        // anything. Writing into a digest cannot fail, and what was JSON can be written as such.
+        let _ = serde_json::to_writer(Hashing(&mut digest), &(&task.status, &task.artifacts));
+        Self::new(&task.status.state, &format!("{:x}", digest.finalize()))
+    }
+
+    /// The state of a task of which no more can be read.
+    pub(crate) fn unreadable(state: &TaskState) -> Self {
+        Self::new(state, "unreadable")
+    }
+
+    /// A task that is larger than is read.
+    pub(crate) fn too_large() -> Self {
+        let label = "too-large".to_owned();
+        Self { mark: format!("{label}{SEPARATOR}"), label, is_final: true }
+    }
+
+    fn new(state: &TaskState, what: &str) -> Self {
+        let label = state.label();
+        Self { mark: format!("{label}{SEPARATOR}{what}"), label, is_final: state.is_terminal() }
+    }
+}
+
+/// Whether something that was told is the mark of an outcome.
+pub(super) fn is_mark(told: &str) -> bool {
+    told.contains(SEPARATOR)
+}
+
+struct Hashing<'a>(&'a mut Sha256);
+
+impl io::Write for Hashing<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn mark(task: &serde_json::Value) -> String {
+        SettledState::of(&serde_json::from_value(task.clone()).unwrap()).mark
+    }
+
+    #[test]
+    fn same_answer_has_the_same_mark_and_a_new_one_another() {
+        let said =
+            |id: &str| json!({"messageId": id, "role": "ROLE_AGENT", "parts": [{"text": "Done."}]});
+        let status = |id| json!({"state": "TASK_STATE_COMPLETED", "message": said(id)});
+        let first = json!({"id": "t1", "contextId": "c1", "status": status("s1")});
+        let later = json!({"id": "t1", "contextId": "c1", "status": status("s1"), "history": [said("h")], "metadata": {"n": 1}});
+        assert_eq!(mark(&first), mark(&later));
+        assert!(mark(&first).starts_with("completed#") && is_mark(&mark(&first)));
+        let again = json!({"id": "t1", "contextId": "c1", "status": status("s2")});
+        assert_ne!(mark(&first), mark(&again));
+    }
+}

@@ -1,0 +1,108 @@
+//! What becomes of messages that did not leave: told to their callers, or to the conversation when those left.
+
+use std::sync::Arc;
+
+use volcanic_a2a_types::MessageId;
+
+use super::Registry;
+use super::closing::{OpenSend, close, end_unsent, keep_unsent, tell_unsent};
+use super::handle::{Command, SendCommand};
+use super::jobs::JobEnd;
+use super::sending::{Sent, record};
+use crate::order::SendError;
+use crate::record::SendRecord;
+
+impl Registry {
+    /// Tells why a message was not sent: the caller, or the conversation when the caller left, for it was told there that
+    /// the message goes on its way.
+    pub(super) fn answer_failed(
+        &mut self,
+        command: SendCommand,
+        message_id: &MessageId,
+        error: SendError,
+        kept: bool,
+    ) {
+        let (send, heard) = self.refuse_send(command, message_id, error);
+        if heard && !kept {
+            self.open_sends.remove(message_id);
+            return;
+        }
+        let context = Arc::clone(&self.context);
+        self.jobs.set.spawn(async move {
+            let told = async {
+                if heard {
+                    close(&context, &OpenSend::unsent(&send), false).await;
+                } else {
+                    tell_unsent(&context, &send, kept).await;
+                }
+            };
+            tokio::select! {
+                () = told => JobEnd::SendClosed { message_id: send.message_id },
+                () = context.stop.cancelled() => JobEnd::Done,
+            }
+        });
+    }
+
+    /// Says `error` to the caller of a message that did not leave. Returns the message as it is kept, and whether there
+    /// was anybody to hear it.
+    fn refuse_send(
+        &self,
+        command: SendCommand,
+        message_id: &MessageId,
+        error: SendError,
+    ) -> (SendRecord, bool) {
+        let mut send = record(&self.context, &command.order, message_id, String::new());
+        send.end_reason = Some(error.to_string());
+        (send, command.reply.send(Err(error)).is_ok())
+    }
+
+    /// Tells those whose messages did not leave so, when the registry ends.
+    pub(super) async fn refuse_waiting(&mut self) {
+        let waiting: Vec<_> =
+            self.watches.values_mut().flat_map(|followed| followed.waiting.drain(..)).collect();
+        for command in waiting {
+            self.refuse(command);
+        }
+        while let Some(command) = self.commands.recv().await {
+            self.refuse(command);
+        }
+    }
+
+    fn refuse(&mut self, command: Command) {
+        if let Command::Send(command) = command {
+            let message_id = MessageId::from(self.context.deps.chance.uuid().to_string());
+            self.refuse_late(*command, &message_id, SendError::Stopped, false);
+        }
+    }
+
+    /// A job ended after the registry did. Of a message that failed to leave its caller still hears.
+    pub(super) fn on_late_job(&mut self, end: JobEnd) {
+        if let JobEnd::Sent { command, message_id, sent: Sent::Failed { error, kept }, .. } = end {
+            let error = self.explain(&command.order, error);
+            self.refuse_late(*command, &message_id, error, kept);
+        }
+    }
+
+    /// As [`Self::answer_failed`], when it is left to the next process to tell what nobody hears.
+    fn refuse_late(
+        &mut self,
+        command: SendCommand,
+        message_id: &MessageId,
+        error: SendError,
+        kept: bool,
+    ) {
+        let (send, heard) = self.refuse_send(command, message_id, error);
+        if heard != kept {
+            return;
+        }
+        let context = Arc::clone(&self.context);
+        self.jobs.set.spawn(async move {
+            if heard {
+                end_unsent(&context, &send).await;
+            } else {
+                keep_unsent(&context, &send).await;
+            }
+            JobEnd::Done
+        });
+    }
+}

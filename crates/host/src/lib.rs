@@ -1,0 +1,22 @@
+//! What every host of the assistant is told and wires alike.
+//!
+//! A host hands over the variables of its process and the path of its settings file ([`Settings`]); which keys there are
+//! and what they mean stands in one table ([`keys`]), and each host names the ones it reads. From the values come the
+//! model ([`build_model`]), the connections to agents ([`agent_transport`]), the keys that `agents.json` may name
+//! ([`key_resolver`]) and the configs of watches and tool ([`ClientSettings`]). Nothing here reads the environment of the
+//! process itself.
+
+mod client;
+mod environment;
+pub mod keys;
+mod log;
+mod model;
+mod secrets;
+mod settings;
+
+pub use client::{ClientSettings, TransportSetupError, agent_transport};
+pub use environment::{HostEnvironment, Variables, private_folder};
+pub use log::LogLevel;
+pub use model::{ModelChoice, ModelChoiceError, ModelSetupError, OpenAiAccess, build_model};
+pub use secrets::key_resolver;
+pub use settings::{ConfigError, ConfigProblem, EffectiveSetting, Settings, web_url};
