@@ -11,7 +11,6 @@ mod chance;
 mod clock;
 mod confined;
 mod secret;
-mod settings;
 
 pub use atomic::{sweep_temp_files, write_atomic};
 pub use backoff::Backoff;
@@ -20,4 +19,3 @@ pub use chance::Chance;
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use confined::{ConfineError, ConfinedDir, ConfinedEntry, DirLock, EntryKind};
 pub use secret::Secret;
-pub use settings::{SettingError, parse_duration, parse_size};

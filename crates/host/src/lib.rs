@@ -6,6 +6,7 @@
 //! ([`key_resolver`]) and the configs of watches and tool ([`ClientSettings`]). Nothing here reads the environment of the
 //! process itself.
 
+mod amounts;
 mod client;
 mod environment;
 pub mod keys;
@@ -14,6 +15,7 @@ mod model;
 mod secrets;
 mod settings;
 
+pub use amounts::{SettingError, parse_duration, parse_size};
 pub use client::{ClientSettings, TransportSetupError, agent_transport};
 pub use environment::{HostEnvironment, Variables, private_folder};
 pub use log::LogLevel;

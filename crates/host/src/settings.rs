@@ -15,10 +15,11 @@ use std::time::Duration;
 
 use config::{Config, Map, Source as _, Value, ValueKind};
 use url::Url;
-use volcanic_base::{Secret, parse_duration, parse_size};
+use volcanic_base::Secret;
 
 pub use problem::{ConfigError, ConfigProblem};
 
+use crate::amounts::{parse_duration, parse_size};
 use crate::client::ClientSettings;
 use crate::environment::Variables;
 use crate::keys::{self, HOME, Key};

@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand};
-use volcanic_base::parse_duration;
+use volcanic_host::parse_duration;
 
 mod examples;
 
