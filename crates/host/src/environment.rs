@@ -7,6 +7,7 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
 
+use rustix::fs::Access;
 use volcanic_a2a_client::KEY_VARIABLE_PREFIX;
 use volcanic_base::Secret;
 
@@ -51,9 +52,46 @@ pub fn private_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
+/// Whether [`private_folder`] would come to a folder that can be written into; makes nothing.
+///
+/// # Errors
+/// What making it, or a first file in it, would fail with.
+pub fn check_private_folder(path: &Path) -> io::Result<()> {
+    let there = path.ancestors().find_map(|folder| match folder.symlink_metadata() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => Some(Err(error)),
+        // A link that leads nowhere is in the way, too.
+        Ok(_) => Some(folder.metadata().map(|found| (folder, found.is_dir()))),
+    });
+    match there.transpose()? {
+        Some((folder, true)) => Ok(rustix::fs::access(folder, Access::WRITE_OK | Access::EXEC_OK)?),
+        Some((_, false)) => Err(io::ErrorKind::NotADirectory.into()),
+        None => Err(io::ErrorKind::NotFound.into()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_folder_that_cannot_be_made_is_found_out_without_making_it() {
+        let home = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| home.path().join(name);
+        std::fs::write(at("file"), "").expect("written");
+        std::os::unix::fs::symlink("nowhere", at("link")).expect("linked");
+        check_private_folder(&at("new/telegram")).expect("it can be made");
+        check_private_folder(home.path()).expect("it is there");
+        assert!(!at("new").exists());
+        for wrong in ["file", "file/telegram", "link/telegram"] {
+            assert!(check_private_folder(&at(wrong)).is_err(), "{wrong}");
+            assert!(private_folder(&at(wrong)).is_err(), "{wrong}");
+        }
+        // Root may do it all the same, and then both say so.
+        DirBuilder::new().mode(0o500).create(at("closed")).expect("made");
+        let checked = check_private_folder(&at("closed/telegram")).is_ok();
+        assert_eq!(checked, private_folder(&at("closed/telegram")).is_ok());
+    }
 
     #[test]
     fn shell_commands_see_no_secrets() {

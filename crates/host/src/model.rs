@@ -82,6 +82,17 @@ impl ModelChoice {
             _ => Err(ModelChoiceError::Unknown),
         }
     }
+
+    /// Reads the rule file, if there is one, without building the model.
+    ///
+    /// # Errors
+    /// [`ModelSetupError`], when the file or a rule in it cannot be used.
+    pub fn check_rules(&self) -> Result<(), ModelSetupError> {
+        match self {
+            Self::Scripted { rules: Some(path) } => read_rules(path).map(drop),
+            Self::Scripted { rules: None } | Self::OpenAi { .. } => Ok(()),
+        }
+    }
 }
 
 /// An error while the model is set up.

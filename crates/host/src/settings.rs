@@ -15,17 +15,18 @@ use std::time::Duration;
 
 use config::{Config, Map, Source as _, Value, ValueKind};
 use url::Url;
-use volcanic_base::Secret;
+use volcanic_base::{Secret, with_causes};
 
 pub use problem::{ConfigError, ConfigProblem};
 
 use crate::amounts::{parse_duration, parse_size};
-use crate::client::ClientSettings;
-use crate::environment::Variables;
+use crate::client::{ClientSettings, TransportSetupError, agent_transport};
+use crate::environment::{Variables, check_private_folder};
 use crate::keys::{self, HOME, Key};
 use crate::log::LogLevel;
 use crate::model::OpenAiAccess;
 use layers::Layers;
+use problem::as_written;
 
 /// The longest wait inside a call of the tool, in seconds. A tool call ends after 15 minutes.
 const MAX_WAIT: u64 = 600;
@@ -60,7 +61,9 @@ pub struct EffectiveSetting {
 impl fmt::Display for EffectiveSetting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.value, &self.source) {
-            (Some(value), Some(source)) => write!(f, "{} = {value}  ({source})", self.name),
+            (Some(value), Some(source)) => {
+                write!(f, "{} = {value}  ({})", self.name, as_written(source))
+            }
             (Some(value), None) => write!(f, "{} = {value}", self.name),
             (None, _) => write!(f, "{} is not set", self.name),
         }
@@ -231,6 +234,34 @@ impl Settings {
     /// Certificates that replace the system's roots in calls to agents.
     pub fn ca_file(&mut self) -> Option<PathBuf> {
         self.optional(&keys::CA_FILE, |text| Ok(PathBuf::from(text)))
+    }
+
+    /// The same, once the certificates in the file are seen to be usable.
+    pub fn usable_ca_file(&mut self) -> Option<PathBuf> {
+        self.optional(&keys::CA_FILE, |text| {
+            let path = PathBuf::from(text);
+            match agent_transport(Some(&path)) {
+                Ok(_) => Ok(path),
+                Err(TransportSetupError::Certificates { source, .. }) => Err(with_causes(&source)),
+                Err(error) => Err(with_causes(&error)),
+            }
+        })
+    }
+
+    /// Finds out whether these folders in the home folder can be made and written into; makes none.
+    pub fn check_folders(&mut self, names: &[&str]) {
+        if !self.home.is_absolute() {
+            // That is said already.
+            return;
+        }
+        let wrong = names.iter().find_map(|name| {
+            let error = check_private_folder(&self.home.join(name)).err()?;
+            Some(format!("the folder `{name}` in it cannot be made or written into ({error})"))
+        });
+        if let Some(text) = wrong {
+            let read = Some(self.home.display().to_string());
+            self.problems.push(ConfigProblem { name: HOME.to_owned(), read, text });
+        }
     }
 
     /// Every key as `--print-config` shows it.

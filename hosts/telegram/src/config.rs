@@ -8,11 +8,16 @@ use std::path::{Path, PathBuf};
 
 use jiff::tz::TimeZone;
 use url::Url;
-use volcanic_base::Secret;
+use volcanic_base::{Secret, with_causes};
 use volcanic_host::{
     ClientSettings, ConfigError, EffectiveSetting, LogLevel, ModelChoice, OpenAiAccess, Settings,
     Variables, keys, web_url,
 };
+
+/// The folder of the bot's state, in the home folder.
+pub(crate) const STATE_FOLDER: &str = "telegram";
+/// The folder of the chats' workspaces, beside it.
+pub(crate) const WORKSPACES_FOLDER: &str = "telegram-workspaces";
 
 /// Everything the bot is told.
 #[derive(Debug, Clone)]
@@ -39,6 +44,23 @@ pub struct BotConfig {
     pub log: LogSettings,
     /// Certificates that replace the system's roots in calls to agents.
     pub ca_file: Option<PathBuf>,
+}
+
+impl BotConfig {
+    /// What works, but hardly as it was meant.
+    pub fn warnings(&self) -> Vec<String> {
+        let warning = match (&self.server, &self.client) {
+            (None, _) => return Vec::new(),
+            (Some(_), None) => {
+                "A2A__Enabled is true and A2AClient__Enabled is not: nothing is served yet without it"
+            }
+            (Some(ServerSettings { public_url: None, .. }), Some(_)) => {
+                "A2A__PublicUrl is not set: agents cannot push, they are asked instead"
+            }
+            (Some(_), Some(_)) => return Vec::new(),
+        };
+        vec![warning.to_owned()]
+    }
 }
 
 /// Settings of the A2A server half.
@@ -80,7 +102,7 @@ pub struct LoadedConfig {
 /// Reads and checks the whole configuration.
 ///
 /// `variables` are the process's; `file` is the one named on the command line, else `volcanic.toml` in the home folder
-/// counts if it is there.
+/// counts if it is there. Files and folders that the settings name are looked at as well; nothing is made.
 ///
 /// # Errors
 /// [`ConfigError`] with every problem there is.
@@ -100,8 +122,7 @@ fn bot_config(settings: &mut Settings) -> Option<BotConfig> {
     let token = settings.required(&keys::BOT_TOKEN, token);
     let allowed_users = settings.required(&keys::ALLOWED_USERS, user_ids);
     let openai = settings.openai();
-    let model = settings
-        .required(&keys::MODEL, |text| ModelChoice::parse(text).map_err(|error| error.to_string()));
+    let model = settings.required(&keys::MODEL, model);
     if matches!(model, Some(ModelChoice::OpenAi { .. }))
         && openai.as_ref().is_some_and(OpenAiAccess::lacks_key)
     {
@@ -131,7 +152,9 @@ fn bot_config(settings: &mut Settings) -> Option<BotConfig> {
             _ => Err("allowed are `text` and `json`".to_owned()),
         });
     let level = settings.log_level();
-    let ca_file = settings.ca_file();
+    // A half that is off calls nobody, whatever the file is.
+    let ca_file = if calls == Some(true) { settings.usable_ca_file() } else { settings.ca_file() };
+    settings.check_folders(&[STATE_FOLDER, WORKSPACES_FOLDER]);
     Some(BotConfig {
         home: settings.home().to_owned(),
         token: token?,
@@ -145,6 +168,12 @@ fn bot_config(settings: &mut Settings) -> Option<BotConfig> {
         log: LogSettings { format: format?, level: level? },
         ca_file,
     })
+}
+
+fn model(text: &str) -> Result<ModelChoice, String> {
+    let choice = ModelChoice::parse(text).map_err(|error| error.to_string())?;
+    choice.check_rules().map_err(|error| with_causes(&error))?;
+    Ok(choice)
 }
 
 fn flag(text: &str) -> Result<bool, String> {

@@ -21,7 +21,7 @@ use volcanic_store::Store;
 use crate::api::{ApiError, BotClient};
 use crate::chats::{ChatDeps, ChatTokens, Chats, target_of};
 use crate::command::MENU;
-use crate::config::BotConfig;
+use crate::config::{BotConfig, STATE_FOLDER, WORKSPACES_FOLDER};
 use crate::intake::Intake;
 use crate::push::{WatchPushes, open_listener};
 use crate::receive::{ReceiveEnd, ReceivePauses, Receiver};
@@ -77,7 +77,7 @@ struct Home {
 
 impl Home {
     fn open(config: &BotConfig) -> anyhow::Result<Self> {
-        let state = config.home.join("telegram");
+        let state = config.home.join(STATE_FOLDER);
         make_folder(&state)?;
         let folder = ConfinedDir::open(&state)?;
         let lock =
@@ -90,7 +90,7 @@ impl Home {
         };
         let mut workspaces = BTreeMap::new();
         for user in &config.allowed_users {
-            let workspace = config.home.join("telegram-workspaces").join(user.to_string());
+            let workspace = config.home.join(WORKSPACES_FOLDER).join(user.to_string());
             make_folder(&workspace)?;
             workspaces.insert(*user, workspace);
         }
@@ -241,15 +241,9 @@ impl Parts {
         }
         if let Some(server) = &self.config.server {
             tracing::info!(address = %server.listen, "A2A server: on, takes pushes for watches");
-            if !client {
-                tracing::warn!(
-                    "A2A__Enabled is true and A2AClient__Enabled is not: nothing is served yet without it"
-                );
-            } else if server.public_url.is_none() {
-                tracing::warn!(
-                    "A2A__PublicUrl is not set: agents cannot push, they are asked instead"
-                );
-            }
+        }
+        for warning in self.config.warnings() {
+            tracing::warn!("{warning}");
         }
     }
 }

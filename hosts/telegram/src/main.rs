@@ -42,6 +42,9 @@ fn main() -> ExitCode {
     if let Err(error) = build_model(&loaded.config.model, &loaded.config.openai) {
         return refuse(&format!("{:#}", anyhow::Error::from(error)));
     }
+    if arguments.check {
+        tell_fine(&loaded.config.warnings());
+    }
     if arguments.check || arguments.print_config {
         return ExitCode::SUCCESS;
     }
@@ -92,6 +95,14 @@ fn print_settings(loaded: &LoadedConfig) {
     println!("VOLCANIC_HOME = {}", loaded.config.home.display());
     for setting in &loaded.effective {
         println!("{setting}");
+    }
+}
+
+#[expect(clippy::print_stdout, reason = "the output of --check")]
+fn tell_fine(warnings: &[String]) {
+    println!("The settings are fine.");
+    for warning in warnings {
+        println!("Warning: {warning}.");
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use config::{Config, ConfigError as MergeError, Map, Source, Value};
 
 use super::file::file_entries;
-use super::problem::ConfigProblem;
+use super::problem::{ConfigProblem, as_written};
 use crate::keys::{self, Key, SECTIONS};
 
 /// The largest file that counts as a secret.
@@ -146,15 +146,16 @@ pub(super) fn match_name(name: &str, read: &'static [&'static Key]) -> Match {
 /// Chooses among several readings of one key: equal values are fine under different names, all else is an error.
 fn settle(readings: &[Reading], problems: &mut Vec<ConfigProblem>) -> Option<Reading> {
     let (first, rest) = readings.split_first()?;
+    let kept = as_written(&first.name);
     let mut agree = true;
     for other in rest {
         let twins = first.name.eq_ignore_ascii_case(&other.name);
         let text = if twins {
-            format!("`{}` is the same name in other letters; keep one of them", first.name)
+            format!("`{kept}` is the same name in other letters; keep one of them")
         } else if first.in_file != other.in_file {
-            format!("`{}` is set too; keep one of them", first.name)
+            format!("`{kept}` is set too; keep one of them")
         } else if first.value != other.value {
-            format!("`{}` says something else for the same setting; keep one of them", first.name)
+            format!("`{kept}` says something else for the same setting; keep one of them")
         } else {
             continue;
         };

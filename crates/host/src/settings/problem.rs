@@ -15,11 +15,21 @@ pub struct ConfigProblem {
 
 impl fmt::Display for ConfigProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = as_written(&self.name);
         match &self.read {
-            Some(read) => write!(f, "{}: `{read}` cannot be used: {}", self.name, self.text),
-            None => write!(f, "{}: {}", self.name, self.text),
+            Some(read) => write!(f, "{name}: `{read}` cannot be used: {}", self.text),
+            None => write!(f, "{name}: {}", self.text),
         }
     }
+}
+
+/// A name as it is written where it stands: in a file, sections are tables.
+pub(super) fn as_written(name: &str) -> String {
+    let place = name.split_once(" in ").and_then(|(name, file)| {
+        let (section, key) = name.rsplit_once("__")?;
+        Some(format!("[{}] {key} in {file}", section.replace("__", ".")))
+    });
+    place.unwrap_or_else(|| name.to_owned())
 }
 
 /// Everything that is wrong with a configuration.

@@ -59,7 +59,7 @@ async fn the_settings_file_stands_below_the_environment_and_is_checked_with_it()
     let world = World::new();
     let known = "[A2AClient]\nCardTimeoutSeconds = 0\n[Telegram]\nModel = 'none of ours'\n";
     world.write("home/volcanic.toml", known);
-    let told = "A2AClient__CardTimeoutSeconds in volcanic.toml: `0` cannot be used";
+    let told = "[A2AClient] CardTimeoutSeconds in volcanic.toml: `0` cannot be used";
     world.run(&["watches"]).await.check(2, &[told]);
     let above = [("A2AClient__CardTimeoutSeconds", "5")];
     world.run_with(&["watches"], &above).await.check(0, &["No watches."]);

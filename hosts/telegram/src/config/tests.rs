@@ -175,7 +175,7 @@ fn the_file_stands_below_the_environment() {
     let printed: Vec<String> = loaded.effective.iter().map(ToString::to_string).collect();
     for line in [
         "Telegram__BotToken = ***  (TELEGRAM_BOT_TOKEN)",
-        "Telegram__AllowedUserIds = 4,5  (Telegram__AllowedUserIds in volcanic.toml)",
+        "Telegram__AllowedUserIds = 4,5  ([Telegram] AllowedUserIds in volcanic.toml)",
         "Telegram__TimeZone = UTC  (default)",
         "A2A__PublicUrl is not set",
     ] {
@@ -200,7 +200,7 @@ fn a_wrong_file_is_named_without_its_text() {
     .expect("written");
     let text = load_at(home.path(), &with(&[])).expect_err("refused").to_string();
     assert!(text.contains("colour in volcanic.toml: there is no such setting"), "{text}");
-    assert!(text.contains("Telegram__BotToken in volcanic.toml: allowed are texts"), "{text}");
+    assert!(text.contains("[Telegram] BotToken in volcanic.toml: allowed are texts"), "{text}");
 }
 
 #[test]
@@ -210,10 +210,13 @@ fn models_are_chosen_by_provider() {
         settings[2] = ("Telegram__Model", text);
         load(&settings).map(|loaded| (loaded.config.model, loaded.config.openai.key))
     };
-    assert_eq!(
-        model("scripted:/rules.toml", &[]).expect("valid").0,
-        ModelChoice::Scripted { rules: Some("/rules.toml".into()) }
-    );
+    let folder = tempfile::tempdir().expect("a folder");
+    let rules = folder.path().join("rules.toml");
+    let named = format!("scripted:{}", rules.display());
+    let error = model(&named, &[]).expect_err("no file").to_string();
+    assert!(error.contains("failed to read the rules"), "{error}");
+    std::fs::write(&rules, "[[rule]]\nwhen = 'x'\nsay = 'y'\n").expect("written");
+    assert_eq!(model(&named, &[]).expect("valid").0, ModelChoice::Scripted { rules: Some(rules) });
     let own = model("openai:some/model:tag", &[("OPENAI_BASE_URL", "http://localhost:1234/v1")])
         .expect("valid");
     assert_eq!(own, (ModelChoice::OpenAi { model: "some/model:tag".to_owned() }, None));
