@@ -66,7 +66,7 @@ pub(crate) async fn handle(
     };
     let request = match RpcRequest::decode(&body) {
         Ok(request) => request,
-        Err(rejection) => return failure(&rejection.id, &rejection.error.into()),
+        Err(rejection) => return failure(&rejection.id, &(*rejection.error).into()),
     };
     let began = Instant::now();
     let outcome = match check_version(&headers, query.as_deref(), &request.method) {

@@ -147,8 +147,8 @@ pub struct RpcRequest<'a> {
 pub struct RpcRejection {
     /// The id, as far as it could be read.
     pub id: RpcId,
-    /// The error.
-    pub error: RpcError,
+    /// The error; boxed, since it is rare and large.
+    pub error: Box<RpcError>,
 }
 
 /// A request or response as its outermost members show it.
@@ -182,7 +182,7 @@ impl<'a> RpcRequest<'a> {
     pub fn decode(body: &'a [u8]) -> Result<Self, RpcRejection> {
         let reject = |id: RpcId, kind, message: &str| RpcRejection {
             id,
-            error: RpcError::of(kind, message),
+            error: Box::new(RpcError::of(kind, message)),
         };
         let invalid = |id, message: &str| reject(id, A2aErrorKind::InvalidRequest, message);
 

@@ -173,7 +173,7 @@ fn check_response(method: &str, id: Option<&RpcId>, body: &str) -> Result<bool, 
 
 /// Reads a request as a server does and compares its parameters; an error is what a server would answer.
 fn read_request(body: &str) -> Result<(RpcId, String), RpcError> {
-    let request = RpcRequest::decode(body.as_bytes()).map_err(|rejection| rejection.error)?;
+    let request = RpcRequest::decode(body.as_bytes()).map_err(|rejection| *rejection.error)?;
     let (id, method) = (request.id.clone(), request.method.to_string());
     if !METHODS.contains(&method.as_str()) {
         return Err(RpcError::of(A2aErrorKind::MethodNotFound, method));

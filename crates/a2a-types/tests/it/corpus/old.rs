@@ -177,7 +177,7 @@ fn examine_exchange(entry: &Entry) -> Examined {
 }
 
 fn read_request(body: &str) -> Result<(RpcId, &'static str), RpcError> {
-    let request = RpcRequest::decode(body.as_bytes()).map_err(|rejection| rejection.error)?;
+    let request = RpcRequest::decode(body.as_bytes()).map_err(|rejection| *rejection.error)?;
     let method = v03::method_from_name(&request.method)
         .ok_or_else(|| RpcError::of(A2aErrorKind::MethodNotFound, request.method.to_string()))?;
     let mut params: Value = request.params()?;
