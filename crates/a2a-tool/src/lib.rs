@@ -1,7 +1,7 @@
 //! The bridge between agents and A2A on the owner's side: the `a2a` tool, and the way of outcomes into conversations.
 //!
 //! [`A2aTool`] is what the model calls. Everything it sends goes through the watch registry, which owns it from there on.
-//! [`SessionDelivery`] is how the registry puts an outcome into a conversation, and [`overview`] what people see of it.
+//! [`SessionDelivery`] is how the registry puts an outcome into a conversation, and [`overview()`] what people see of it.
 
 mod arguments;
 mod delivery;
