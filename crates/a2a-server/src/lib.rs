@@ -1,8 +1,8 @@
 //! The serving half of A2A: other agents send work here.
 //!
 //! [`Operations`] is the core, the same for every binding: it begins turns, keeps tasks in a [`TaskStore`], fans events
-//! out to streams and calls webhooks. The work itself is an [`Executor`]'s. [`router`] puts JSON-RPC and the card around
-//! the core, [`serve`] puts connections around a router, and [`push_router`] is the inbound route for pushes that other
+//! out to streams and calls webhooks. The work itself is an [`Executor`]'s. [`router()`] puts JSON-RPC and the card around
+//! the core, [`serve()`] puts connections around a router, and [`push_router`] is the inbound route for pushes that other
 //! agents send to watches of ours.
 //!
 //! What holds: a status is durable before anybody hears of it; a client that goes away never cancels a task; a stranger's
