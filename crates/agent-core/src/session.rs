@@ -1,6 +1,6 @@
 //! A session: one conversation's actor, which turns waiting prompts into answers.
 //!
-//! [`spawn`] starts one per target. Prompts come in through [`SessionStore::accept`] and a [`SessionHandle::wake`];
+//! [`spawn`] starts one per target. Prompts come in through [`crate::SessionStore::accept`] and a [`SessionHandle::wake`];
 //! each waiting prompt is one run, in the order of acceptance. A run asks the model, runs the tools it wants and asks
 //! again until a reply needs no tool. Every step is committed before anybody hears of it, and what comes next is read
 //! off the conversation itself (`log`), so a run goes on after a crash exactly where its last commit left it.
