@@ -38,9 +38,15 @@ pub(super) fn judge(
         if announced > 0 && !in_flight.contains(&id) {
             report.fault(format!("message {id} was announced as unknown, but no kill hit it"));
         }
-        if announced != 1 && !arrived.contains(id.as_str()) {
+        let refused = judge.refusals(&id)?;
+        if arrived.contains(id.as_str()) {
+            if refused > 0 {
+                report.fault(format!("message {id} arrived, but was told to be not sent"));
+            }
+        } else if announced + refused != 1 {
             report.fault(format!(
-                "message {id} never arrived, and that its outcome is unknown was told {announced} times"
+                "message {id} never arrived, and what became of it was told {} times",
+                announced + refused
             ));
         }
     }

@@ -144,8 +144,17 @@ impl Judge {
 
     /// How often it was announced that the outcome of a message is unknown.
     pub(super) fn announcements(&self, message_id: &str) -> Result<usize> {
-        let query = "SELECT key FROM inbound WHERE key = 'a2a-send:' || ?1 || ':unknown'";
-        Ok(self.rows(query, [message_id], |row| row.get::<_, String>(0))?.len())
+        self.told_of_send(message_id, "unknown")
+    }
+
+    /// How often it was announced that a message was not sent.
+    pub(super) fn refusals(&self, message_id: &str) -> Result<usize> {
+        self.told_of_send(message_id, "not-sent")
+    }
+
+    fn told_of_send(&self, message_id: &str, what: &str) -> Result<usize> {
+        let query = "SELECT key FROM inbound WHERE key = 'a2a-send:' || ?1 || ':' || ?2";
+        Ok(self.rows(query, [message_id, what], |row| row.get::<_, String>(0))?.len())
     }
 
     /// Every message that was begun to be sent.
