@@ -67,6 +67,27 @@ impl ScriptedAgent {
         }
     }
 
+    /// The card of an agent with rules of its own: what they are named is what it can do. Text of the rules themselves
+    /// is not shown.
+    pub fn card_of(rules: &ScriptRules) -> CardProfile {
+        let mut skills: Vec<AgentSkill> = Vec::new();
+        for (name, rule) in rules.named() {
+            if skills.iter().all(|skill| skill.id != name) {
+                skills.push(AgentSkill::new(name, name, rule.description(), scripted()));
+            }
+        }
+        if skills.is_empty() {
+            let said = "Answers what its rules fit.";
+            skills.push(AgentSkill::new("rules", "Rules", said, scripted()));
+        }
+        CardProfile {
+            name: "scripted agent".to_owned(),
+            description: "Follows the rules it was started with.".to_owned(),
+            skills,
+            ..Self::card()
+        }
+    }
+
     async fn follow(
         &self,
         turn: &Turn,
@@ -111,6 +132,11 @@ impl ScriptedAgent {
             }
         }
     }
+}
+
+/// The tag of skills that come from rules.
+fn scripted() -> Vec<String> {
+    vec!["scripted".to_owned()]
 }
 
 #[async_trait]

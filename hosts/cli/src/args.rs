@@ -161,9 +161,9 @@ pub struct ServeArgs {
     /// Where to listen; port 0 takes a free one. Only loopback addresses: everybody who can reach it is answered.
     #[arg(long, default_value = "127.0.0.1:8080", value_name = "ADDR")]
     pub listen: SocketAddr,
-    /// The folder whose `.volcanic/a2a/tasks/` keeps the tasks.
-    #[command(flatten)]
-    pub at: WorkspaceArgs,
+    /// The folder where tasks are kept, in `.volcanic/a2a/tasks/`.
+    #[arg(long, default_value = ".", value_name = "DIR")]
+    pub workspace: PathBuf,
     /// A file that gets a line of JSON for every message received.
     #[arg(long, value_name = "FILE")]
     pub journal: Option<PathBuf>,

@@ -43,9 +43,13 @@ pub(crate) async fn serve(args: &ServeArgs) -> Result<Exit> {
         ))
         .into());
     }
-    let rules = match args.scripted.as_ref().and_then(Option::as_ref) {
-        Some(path) => read_rules(path)?,
-        None => ScriptRules::built_in(),
+    let (rules, card) = match args.scripted.as_ref().and_then(Option::as_ref) {
+        Some(path) => {
+            let rules = read_rules(path)?;
+            let card = ScriptedAgent::card_of(&rules);
+            (rules, card)
+        }
+        None => (ScriptRules::built_in(), ScriptedAgent::card()),
     };
     let journal = match &args.journal {
         Some(path) => Journal::to_file(path)
@@ -53,7 +57,7 @@ pub(crate) async fn serve(args: &ServeArgs) -> Result<Exit> {
             .or_usage()?,
         None => Journal::in_memory(),
     };
-    let workspace = workspace::open(&args.at.workspace)?;
+    let workspace = workspace::open(&args.workspace)?;
     let tracker = TaskTracker::new();
     let stop = CancellationToken::new();
     let clock = Arc::new(SystemClock);
@@ -61,7 +65,7 @@ pub(crate) async fn serve(args: &ServeArgs) -> Result<Exit> {
         executor: Arc::new(ScriptedAgent::new(rules, Arc::new(journal), clock.clone())),
         auth: Arc::new(OpenAccess::loopback()),
         store: Arc::new(FileTasks::new(workspace, TASKS, MAX_TASK_BYTES)),
-        card: Arc::new(ScriptedAgent::card()),
+        card: Arc::new(card),
         clock,
         chance: Arc::new(Chance::from_os()),
         // Everything here is on this machine, webhooks as well.

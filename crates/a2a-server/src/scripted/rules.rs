@@ -139,6 +139,12 @@ impl ScriptRules {
         if problems.is_empty() { Ok(Self { rules }) } else { Err(ScriptRulesError { problems }) }
     }
 
+    /// The rules that a first message can meet and that have a name.
+    pub(crate) fn named(&self) -> impl Iterator<Item = (&str, &Rule)> {
+        let first = self.rules.iter().filter(|rule| rule.answer_to.is_none());
+        first.filter_map(|rule| Some((rule.name.as_deref()?, rule)))
+    }
+
     /// Finds the rule for the last of a task's user messages, oldest first. Earlier ones say which question it answers,
     /// so nothing has to be remembered between turns.
     pub(crate) fn find(&self, messages: &[String], files: &str) -> Option<Match<'_>> {
@@ -186,6 +192,20 @@ impl Default for ScriptRules {
 }
 
 impl Rule {
+    /// What it does, in words.
+    pub(crate) fn description(&self) -> String {
+        let end = match &self.outcome {
+            Outcome::Done { file: Some(_), .. } => "Answers with a file",
+            Outcome::Done { file: None, .. } => "Answers",
+            Outcome::Ask(_) => "Asks back",
+            Outcome::Fail(_) => "Fails",
+            Outcome::Reject(_) => "Declines",
+            Outcome::Reply(_) => "Answers without a task",
+        };
+        let after = if self.after.is_some() { " after a while" } else { "" };
+        format!("{end}{after}.")
+    }
+
     fn from_raw(raw: RawRule, names: &[String]) -> Result<Self, String> {
         if raw.when.is_none() && raw.answer_to.is_none() {
             return Err("needs `when` or `answer_to`".to_owned());

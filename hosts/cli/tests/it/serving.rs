@@ -1,5 +1,7 @@
 //! `volcanic serve`.
 
+use serde_json::json;
+
 use crate::world::{SOON, World, signal};
 
 #[tokio::test]
@@ -8,6 +10,12 @@ async fn rules_of_ones_own_decide_and_the_journal_says_what_came() {
     let rules = "[[rule]]\nwhen = '^hi (.+)$'\nsay = \"well met, $1\"\n";
     let remote = world.remote_with(Some(rules)).await;
     world.run(&["send", "demo", "hi there"]).await.check(0, &["well met, there"]);
+    let card = &world.run(&["agents", "--json"]).await.json()["agents"][0]["card"];
+    assert_eq!(card["skills"].as_array().unwrap().len(), 1, "none is named: {card}");
+    assert_eq!(
+        (&card["name"], &card["skills"][0]["id"]),
+        (&json!("scripted agent"), &json!("rules"))
+    );
     let other = world.run(&["send", "demo", "ho"]).await;
     assert_eq!(other.code, 1, "no rule fits: {other:?}");
     assert_eq!((remote.received("hi there"), remote.received("ho")), (1, 1));

@@ -118,3 +118,37 @@ fn lengths_have_a_unit_and_an_end() {
         assert!(parse_after(wrong).is_err(), "{wrong}");
     }
 }
+
+#[test]
+fn names_of_rules_become_skills_of_the_card() {
+    let rules = ScriptRules::parse(
+        r#"
+        [[rule]]
+        name = "plan"
+        when = "^plan"
+        ask = "When?"
+        [[rule]]
+        name = "planned"
+        answer_to = "plan"
+        say = "planned"
+        [[rule]]
+        name = "wait"
+        when = "^wait$"
+        after = "1s"
+        say = "waited"
+        [[rule]]
+        name = "wait"
+        when = "^wait a bit$"
+        say = "waited"
+        [[rule]]
+        when = "x"
+        fail = "y"
+        "#,
+    )
+    .unwrap();
+    let card = crate::scripted::ScriptedAgent::card_of(&rules);
+    let skills: Vec<_> =
+        card.skills.iter().map(|skill| (skill.id.as_str(), skill.description.as_str())).collect();
+    assert_eq!(skills, [("plan", "Asks back."), ("wait", "Answers after a while.")]);
+    assert!(card.skills.iter().all(|skill| skill.examples.is_empty()));
+}
