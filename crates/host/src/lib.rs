@@ -12,6 +12,7 @@ mod environment;
 pub mod keys;
 mod log;
 mod model;
+mod places;
 mod secrets;
 mod settings;
 
@@ -20,5 +21,6 @@ pub use client::{ClientSettings, TransportSetupError, agent_transport};
 pub use environment::{HostEnvironment, Variables, check_private_folder, private_folder};
 pub use log::LogLevel;
 pub use model::{ModelChoice, ModelChoiceError, ModelSetupError, OpenAiAccess, build_model};
+pub use places::{BOT_STATE, BOT_WORKSPACES, DATABASE};
 pub use secrets::key_resolver;
 pub use settings::{ConfigError, ConfigProblem, EffectiveSetting, Settings, web_url};

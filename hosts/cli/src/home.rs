@@ -9,7 +9,7 @@ use std::{
 use anyhow::{Context as _, Result};
 use sha2::{Digest as _, Sha256};
 use volcanic_base::{ConfinedDir, DirLock};
-use volcanic_host::private_folder;
+use volcanic_host::{BOT_STATE, BOT_WORKSPACES, DATABASE, private_folder};
 
 use crate::exit::{OrUsage as _, UsageError};
 
@@ -26,6 +26,8 @@ pub(crate) struct Home {
     pub(crate) workspace: PathBuf,
     /// `<VOLCANIC_HOME>/cli/<hash of the workspace's path>`.
     pub(crate) state: PathBuf,
+    /// The bot's database, when the workspace is one of the bot's chats'.
+    of_bot: Option<PathBuf>,
 }
 
 /// The right to be the one chat of a workspace that keeps state and follows tasks.
@@ -49,7 +51,9 @@ impl Home {
             .into());
         }
         let state = state_of(&workspace, &home);
-        Ok(Self { workspace, state })
+        let is_bots = workspace.parent() == Some(home.join(BOT_WORKSPACES).as_path());
+        let of_bot = is_bots.then(|| home.join(BOT_STATE).join(DATABASE));
+        Ok(Self { workspace, state, of_bot })
     }
 
     /// The folder of the keys that a workspace's agents.json may name.
@@ -65,7 +69,12 @@ impl Home {
 
     /// The database of the conversation and its watches.
     pub(crate) fn database(&self) -> PathBuf {
-        self.state.join("state.db")
+        self.state.join(DATABASE)
+    }
+
+    /// The database of the assistant that lives in the workspace: the bot, in a workspace of one of its chats.
+    pub(crate) fn database_of_assistant(&self) -> PathBuf {
+        self.of_bot.clone().unwrap_or_else(|| self.database())
     }
 
     /// Takes the workspace, or says which process has it.

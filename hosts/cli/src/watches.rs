@@ -1,6 +1,6 @@
 //! `volcanic watches`: what the assistant of a workspace follows, read without touching it.
 
-use std::io::Write as _;
+use std::{io::Write as _, path::Path};
 
 use anyhow::Result;
 use serde_json::json;
@@ -20,16 +20,25 @@ const LINE: usize = 200;
 /// When the state cannot be read.
 pub(crate) async fn watches(args: &WatchesArgs, config: &CliConfig) -> Result<Exit> {
     let home = Home::of(&args.at.workspace, &config.home)?;
-    let watches = match Store::open_read_only(&home.database()) {
-        Ok(store) => store.watches().await?,
+    let (watches, has_run) = match Store::open_read_only(&home.database_of_assistant()) {
+        Ok(store) => {
+            let mut watches = store.watches().await?;
+            // The bot has all its chats in one state.
+            watches.retain(|watch| is_same(&watch.workspace, &home.workspace));
+            (watches, true)
+        }
         // There was no chat yet, or the first one is only just beginning.
-        Err(StoreOpenError::Missing { .. } | StoreOpenError::Older { found: 0, .. }) => Vec::new(),
+        Err(StoreOpenError::Missing { .. } | StoreOpenError::Older { found: 0, .. }) => {
+            (Vec::new(), false)
+        }
         Err(error) => return Err(error.into()),
     };
     let mut out = std::io::stdout();
     if args.json {
         let watches: Vec<_> = watches.iter().map(as_json).collect();
         writeln!(out, "{}", json!({ "watches": watches }))?;
+    } else if !has_run {
+        writeln!(out, "No chat has run here yet.")?;
     } else if watches.is_empty() {
         writeln!(out, "No watches.")?;
     } else {
@@ -55,6 +64,11 @@ pub(crate) async fn watches(args: &WatchesArgs, config: &CliConfig) -> Result<Ex
         }
     }
     Ok(Exit::Done)
+}
+
+/// Whether a workspace, as its chat names it, is this one.
+fn is_same(named: &Path, real: &Path) -> bool {
+    named == real || named.canonicalize().is_ok_and(|named| named == real)
 }
 
 fn as_json(watch: &WatchRecord) -> serde_json::Value {

@@ -10,14 +10,9 @@ use jiff::tz::TimeZone;
 use url::Url;
 use volcanic_base::{Secret, with_causes};
 use volcanic_host::{
-    ClientSettings, ConfigError, EffectiveSetting, LogLevel, ModelChoice, OpenAiAccess, Settings,
-    Variables, keys, web_url,
+    BOT_STATE, BOT_WORKSPACES, ClientSettings, ConfigError, EffectiveSetting, LogLevel,
+    ModelChoice, OpenAiAccess, Settings, Variables, keys, web_url,
 };
-
-/// The folder of the bot's state, in the home folder.
-pub(crate) const STATE_FOLDER: &str = "telegram";
-/// The folder of the chats' workspaces, beside it.
-pub(crate) const WORKSPACES_FOLDER: &str = "telegram-workspaces";
 
 /// Everything the bot is told.
 #[derive(Debug, Clone)]
@@ -50,14 +45,13 @@ impl BotConfig {
     /// What works, but hardly as it was meant.
     pub fn warnings(&self) -> Vec<String> {
         let warning = match (&self.server, &self.client) {
-            (None, _) => return Vec::new(),
             (Some(_), None) => {
                 "A2A__Enabled is true and A2AClient__Enabled is not: nothing is served yet without it"
             }
             (Some(ServerSettings { public_url: None, .. }), Some(_)) => {
                 "A2A__PublicUrl is not set: agents cannot push, they are asked instead"
             }
-            (Some(_), Some(_)) => return Vec::new(),
+            (None, _) | (Some(_), Some(_)) => return Vec::new(),
         };
         vec![warning.to_owned()]
     }
@@ -154,7 +148,7 @@ fn bot_config(settings: &mut Settings) -> Option<BotConfig> {
     let level = settings.log_level();
     // A half that is off calls nobody, whatever the file is.
     let ca_file = if calls == Some(true) { settings.usable_ca_file() } else { settings.ca_file() };
-    settings.check_folders(&[STATE_FOLDER, WORKSPACES_FOLDER]);
+    settings.check_folders(&[BOT_STATE, BOT_WORKSPACES]);
     Some(BotConfig {
         home: settings.home().to_owned(),
         token: token?,

@@ -14,14 +14,15 @@ use volcanic_a2a_watch::{WatchConfig, WatchDeps, WatchHandle};
 use volcanic_agent_core::{Model, SessionStore, TargetId};
 use volcanic_base::{Backoff, Chance, Clock, ConfinedDir, DirLock, SystemClock};
 use volcanic_host::{
-    ClientSettings, HostEnvironment, agent_transport, build_model, key_resolver, private_folder,
+    BOT_STATE, BOT_WORKSPACES, ClientSettings, DATABASE, HostEnvironment, agent_transport,
+    build_model, key_resolver, private_folder,
 };
 use volcanic_store::Store;
 
 use crate::api::{ApiError, BotClient};
 use crate::chats::{ChatDeps, ChatTokens, Chats, target_of};
 use crate::command::MENU;
-use crate::config::{BotConfig, STATE_FOLDER, WORKSPACES_FOLDER};
+use crate::config::BotConfig;
 use crate::intake::Intake;
 use crate::push::{WatchPushes, open_listener};
 use crate::receive::{ReceiveEnd, ReceivePauses, Receiver};
@@ -57,7 +58,7 @@ pub async fn run_bot(
         Some(server) => Some(open_listener(server.listen).await?),
         None => None,
     };
-    let store = Store::open(&home.state.join("state.db"), Arc::clone(&clock))?;
+    let store = Store::open(&home.state.join(DATABASE), Arc::clone(&clock))?;
     let parts = Parts { config, environment, home, clock, chance, model, api, store };
     let Some(running) = parts.start(listener, &stop).await? else {
         return Ok(());
@@ -77,7 +78,7 @@ struct Home {
 
 impl Home {
     fn open(config: &BotConfig) -> anyhow::Result<Self> {
-        let state = config.home.join(STATE_FOLDER);
+        let state = config.home.join(BOT_STATE);
         make_folder(&state)?;
         let folder = ConfinedDir::open(&state)?;
         let lock =
@@ -90,7 +91,7 @@ impl Home {
         };
         let mut workspaces = BTreeMap::new();
         for user in &config.allowed_users {
-            let workspace = config.home.join(WORKSPACES_FOLDER).join(user.to_string());
+            let workspace = config.home.join(BOT_WORKSPACES).join(user.to_string());
             make_folder(&workspace)?;
             workspaces.insert(*user, workspace);
         }

@@ -9,7 +9,9 @@ pub(super) const ALL: &str = "Examples:
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or settings, 3 agent unreachable, 4 key refused, 5 not done in time,
 6 the agent asks something.
-The conversation is kept in VOLCANIC_HOME (~/.volcanic), outside of the workspace.";
+The conversation is kept in VOLCANIC_HOME (~/.volcanic), outside of the workspace. Into the workspace go received files
+(inbox/a2a/), what the assistant's tools write, .volcanic/a2a/pending.json while tasks are followed, and with `serve` its
+tasks (.volcanic/a2a/tasks/).";
 
 pub(super) const CHAT: &str = "Examples:
   volcanic chat                                  a scripted assistant that knows a few phrases (say help)
@@ -19,6 +21,7 @@ pub(super) const CHAT: &str = "Examples:
 
 In the chat: /a2a agents and followed tasks, /status, /stop, /new, /help, /quit. On a terminal, Ctrl-C stops what the
 assistant is doing and Ctrl-D leaves. Tasks that it follows are taken up again at the next start.
+The assistant's file tools stay in the workspace. Its shell only starts there: it may do whatever you may.
 A workspace has one chat that follows tasks; a second one at the same time gets a conversation of its own, without agents.
 
 Settings: A2AClient__WaitSeconds (60) before a task is followed in the background, A2AClient__WatchTimeout (1d),
@@ -63,6 +66,7 @@ pub(super) const WATCHES: &str = "Examples:
   volcanic watches
   volcanic watches --workspace ~/assistant --json
 
+In a workspace of the bot (VOLCANIC_HOME/telegram-workspaces/ID) the watches of that chat are shown.
 The chat's state is only read, also while the chat runs. Nobody is asked: `status` asks the agent itself.";
 
 pub(super) const SERVE: &str = "Examples:

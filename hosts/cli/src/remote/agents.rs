@@ -48,7 +48,8 @@ pub(crate) async fn agents(args: &AgentsArgs, config: &CliConfig) -> Result<Exit
         match asked {
             Ok(remote) => write_agent(&mut out, entry, remote)?,
             Err(error) => {
-                writeln!(out, "{} ({}): unreachable ({error})", entry.name, entry.shown_url())?;
+                let how = if was_asked(error) { "unreachable" } else { "not asked" };
+                writeln!(out, "{} ({}): {how} ({error})", entry.name, entry.shown_url())?;
             }
         }
     }
@@ -76,6 +77,14 @@ fn agent_json(entry: &AgentEntry, asked: &Result<RemoteAgent, ClientError>) -> V
     let (name, url) = (entry.name.as_str(), entry.shown_url());
     match asked {
         Ok(remote) => json!({ "name": name, "url": url, "card": remote.card() }),
-        Err(error) => json!({ "name": name, "url": url, "unreachable": error.to_string() }),
+        Err(error) => {
+            let how = if was_asked(error) { "unreachable" } else { "notAsked" };
+            json!({ "name": name, "url": url, how: error.to_string() })
+        }
     }
+}
+
+/// Whether the agent heard of us: without the key that its entry names, nobody is called.
+fn was_asked(error: &ClientError) -> bool {
+    !matches!(error, ClientError::Key { .. })
 }

@@ -1,6 +1,13 @@
 //! `volcanic agents` and `volcanic watches`.
 
+use std::{fs, sync::Arc};
+
 use serde_json::json;
+use volcanic_a2a_watch::{
+    WatchId, WatchRecord, WatchSource, WatchState, WatchStore as _, WatchTarget,
+};
+use volcanic_base::{Clock as _, SystemClock};
+use volcanic_store::Store;
 
 use crate::world::{World, nobody, shows, task_in};
 
@@ -29,6 +36,18 @@ async fn agents_are_listed_with_their_cards_and_the_unreachable_ones_as_such() {
 }
 
 #[tokio::test]
+async fn an_agent_whose_key_is_missing_is_not_called_unreachable() {
+    let world = World::new();
+    let url = nobody().await;
+    world.agents(&json!([{ "name": "keyed", "url": url, "key": "env:A2A_KEY_GONE" }]));
+    let text = world.run(&["agents"]).await;
+    text.check(0, &["): not asked (", "the variable A2A_KEY_GONE is not set"]);
+    assert!(!text.out.contains("unreachable"), "{text:?}");
+    let agents = &world.run(&["agents", "--json"]).await.json()["agents"];
+    assert!(agents[0]["notAsked"].is_string() && agents[0]["unreachable"].is_null(), "{agents}");
+}
+
+#[tokio::test]
 async fn no_agents_is_an_answer_that_says_where_to_write_some() {
     let world = World::new();
     world.run(&["agents"]).await.check(0, &["No agents.", ".volcanic/a2a/agents.json"]);
@@ -42,7 +61,8 @@ async fn no_agents_is_an_answer_that_says_where_to_write_some() {
 async fn watches_are_shown_while_the_chat_runs_and_are_only_read() {
     let world = World::new();
     let _remote = world.remote().await;
-    world.run(&["watches"]).await.check(0, &["No watches."]);
+    world.run(&["watches"]).await.check(0, &["No chat has run here yet."]);
+    assert!(world.watches().await.is_empty());
     let mut chat = world.chat(0);
     chat.say("ask demo: slow 60s plum").await.unwrap();
     let task = task_in(&shows(&mut chat, ": task ").await).unwrap().to_owned();
@@ -63,4 +83,57 @@ async fn watches_are_shown_while_the_chat_runs_and_are_only_read() {
     chat.say(&format!("cancel demo {task}")).await.unwrap();
     shows(&mut chat, "canceled").await;
     assert!(world.watches().await.is_empty());
+    world.run(&["watches"]).await.check(0, &["No watches."]);
+}
+
+#[tokio::test]
+async fn watches_of_the_bot_are_shown_in_the_workspace_of_their_chat() {
+    let world = World::new();
+    for id in ["7", "8", "9"] {
+        fs::create_dir_all(world.path(&format!("home/telegram-workspaces/{id}"))).unwrap();
+    }
+    let shown = async |id: &str| {
+        let workspace = world.path(&format!("home/telegram-workspaces/{id}"));
+        world.run(&["watches", "--workspace", workspace.to_str().unwrap()]).await
+    };
+    shown("7").await.check(0, &["No chat has run here yet."]);
+    fs::create_dir(world.path("home/telegram")).unwrap();
+    let database = world.path("home/telegram/state.db");
+    let store = Store::open(&database, Arc::new(SystemClock)).unwrap();
+    for id in ["7", "8"] {
+        let workspace = world.path(&format!("home/telegram-workspaces/{id}"));
+        let watch = WatchRecord {
+            id: WatchId::new(format!("watch-{id}")),
+            target: WatchTarget::new(id),
+            workspace,
+            agent: "demo".to_owned(),
+            origin: "http://demo.example".to_owned(),
+            task_id: format!("task-{id}").into(),
+            context_id: None,
+            push_token: None,
+            source: WatchSource::Poll,
+            started_at: SystemClock.now(),
+            state: WatchState::Watching,
+            epoch: 0,
+            round: 0,
+            told: Vec::new(),
+            text: None,
+            delivery_key: String::new(),
+            goes_on: false,
+            failures: 0,
+            not_found: 0,
+            not_found_since: None,
+            next_check_at: None,
+            last_seen: None,
+            hops: 0,
+            source_ref: None,
+            message_id: None,
+        };
+        store.add_watch(&watch).await.unwrap();
+    }
+    shown("7").await.check(0, &["demo: task task-7 ("]);
+    assert!(!shown("7").await.out.contains("task-8"));
+    shown("9").await.check(0, &["No watches."]);
+    // The bot's state is only read, and none of the command line's is made.
+    assert!(!world.path("home/cli").exists());
 }

@@ -62,12 +62,12 @@ async fn the_settings_file_stands_below_the_environment_and_is_checked_with_it()
     let told = "[A2AClient] CardTimeoutSeconds in volcanic.toml: `0` cannot be used";
     world.run(&["watches"]).await.check(2, &[told]);
     let above = [("A2AClient__CardTimeoutSeconds", "5")];
-    world.run_with(&["watches"], &above).await.check(0, &["No watches."]);
+    world.run_with(&["watches"], &above).await.check(0, &["No chat has run here yet."]);
     world.write("other.toml", "[A2AClient]\nEnabled = false\nColour = 1\n");
     for arguments in
         [["watches", "--config", "../other.toml"], ["--config", "../other.toml", "watches"]]
     {
-        world.run(&arguments).await.check(2, &["A2AClient__Colour in other.toml"]);
+        world.run(&arguments).await.check(2, &["[A2AClient] Colour in other.toml"]);
     }
     world
         .run(&["watches", "--config", "gone.toml"])
@@ -170,5 +170,7 @@ async fn every_command_has_help_with_examples() {
         let example = format!("  volcanic {command}");
         world.run(&[command, "--help"]).await.check(0, &["Examples:", &example]);
     }
-    world.run(&["--help"]).await.check(0, &["Exit codes: 0 done"]);
+    world.run(&["--help"]).await.check(0, &["Exit codes: 0 done", "pending.json"]);
+    world.run(&["chat", "--help"]).await.check(0, &["Its shell only starts there"]);
+    world.run(&["serve", "--help"]).await.check(0, &["The folder where tasks are kept"]);
 }
