@@ -50,7 +50,7 @@ pub(crate) async fn send(args: &SendArgs, config: &CliConfig) -> Result<Exit> {
                 write_json(&json!({ "message": message }))?;
             } else {
                 let outcome = TaskOutcome::from_message(&message, caller.max_file_bytes);
-                show(&outcome.save(&workspace, remote.name())?, remote.name())?;
+                show(outcome.save(&workspace, remote.name())?, remote.name())?;
             }
             Ok(Exit::Done)
         }
@@ -154,20 +154,49 @@ impl Told<'_> {
             return Ok(exit);
         }
         let outcome = TaskOutcome::from_task(task, self.caller.max_file_bytes);
-        show(&outcome.save(self.workspace, remote.name())?, remote.name())?;
+        let is_question = show(outcome.save(self.workspace, remote.name())?, remote.name())?;
+        let agent = as_argument(&self.to.agent);
+        let task = as_argument(&frame::sanitize_remote_line(task.id.as_str(), 200));
         if exit == Exit::TimedOut {
-            let task = frame::sanitize_remote_line(task.id.as_str(), 200);
             writeln!(
                 stderr(),
-                "The agent works on. To wait for it: volcanic status {} {task} --wait 10m",
-                self.to.agent
+                "The agent works on. To wait for it: volcanic status {agent} {task} --wait 10m"
             )?;
+        }
+        if is_question {
+            writeln!(stderr(), "To answer: volcanic send {agent} --task {task} 'TEXT'")?;
         }
         Ok(exit)
     }
 }
 
-fn show(outcome: &SavedOutcome, agent: &str) -> Result<()> {
-    writeln!(stdout(), "{}", frame::render_result(agent, outcome))
-        .context("failed to write to the screen")
+/// Shows an outcome, and returns whether it is a question.
+fn show(outcome: SavedOutcome, agent: &str) -> Result<bool> {
+    // How a question is answered with the tool is of no use here.
+    let told = SavedOutcome { question: false, ..outcome };
+    writeln!(stdout(), "{}", frame::render_result(agent, &told))
+        .context("failed to write to the screen")?;
+    Ok(outcome.question)
+}
+
+/// The text as a word of a command that people may copy: what a remote calls its task is one argument at most.
+fn as_argument(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.:/".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_remote_calls_a_task_is_one_word_of_a_command() {
+        assert_eq!(as_argument("5c1e-b_2"), "5c1e-b_2");
+        assert_eq!(as_argument("http://a.example:1/b"), "http://a.example:1/b");
+        assert_eq!(as_argument("x; it's $(bad)"), r"'x; it'\''s $(bad)'");
+        assert_eq!(as_argument(""), "''");
+    }
 }

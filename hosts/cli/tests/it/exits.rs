@@ -122,6 +122,10 @@ async fn a_question_ends_with_6_and_its_answer_with_0() {
     let remote = world.remote().await;
     let asked = world.run(&["send", "demo", "book a boat"]).await;
     asked.check(6, &[" is input-required.\nWhich day?"]);
+    assert!(!asked.out.contains("action=send"), "{asked:?}");
+    let hint = format!("To answer: volcanic send demo --task {} 'TEXT'\n", asked.task());
+    assert_eq!(asked.err, hint);
+    assert_eq!(world.run(&["status", "demo", asked.task()]).await.err, hint);
     let answered = world.run(&["send", "demo", "Monday", "--task", asked.task()]).await;
     answered.check(0, &["Booked a boat for Monday."]);
     let journal = remote.journal();
