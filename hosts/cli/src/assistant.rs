@@ -13,12 +13,14 @@ use tempfile::TempDir;
 use tokio::sync::mpsc;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use volcanic_a2a_tool::{A2aTool, SessionDelivery, overview};
-use volcanic_a2a_watch::{WatchDeps, WatchHandle, WatchTarget};
+use volcanic_a2a_watch::{
+    SendRecord, WatchDeps, WatchHandle, WatchState, WatchStore, WatchTarget, WatchView,
+};
 use volcanic_agent_core::{
     Model, PlainAnswers, SessionConfig, SessionDeps, SessionHandle, SessionStore, TargetId, Tool,
 };
 use volcanic_agent_tools::{FileSender, OutgoingFile, ToolConfig, owner_tools};
-use volcanic_base::{Chance, Clock, ConfinedDir, SystemClock};
+use volcanic_base::{Chance, Clock, ConfinedDir, SystemClock, with_causes};
 use volcanic_host::{ModelChoice, ModelChoiceError, build_model, key_resolver};
 use volcanic_store::Store;
 
@@ -54,6 +56,15 @@ pub(crate) struct Assistant {
     tracker: TaskTracker,
     stop: CancellationToken,
     _holds: Holds,
+}
+
+/// How many tasks are followed, or will be once their agents have answered.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Followed {
+    /// Those that the run still waits for.
+    pub(crate) waited_for: usize,
+    /// These and all others.
+    pub(crate) all: usize,
 }
 
 /// What a chat has for as long as it runs.
@@ -170,6 +181,28 @@ impl Assistant {
         match &self.watches {
             Some(watches) => overview(&self.workspace, watches, &WatchTarget::new(TARGET)).await,
             None => "Another chat has this workspace and its agents.".to_owned(),
+        }
+    }
+
+    /// The tasks of this chat that are followed whatever becomes of its runs.
+    pub(crate) async fn followed(&self) -> Followed {
+        let Some(watches) = &self.watches else { return Followed::default() };
+        let target = WatchTarget::new(TARGET);
+        let views = watches.watches(Some(target.clone())).await;
+        let is_waited_for = |view: &&WatchView| view.state == WatchState::Attended;
+        let sends = match WatchStore::open_sends(&self.store).await {
+            Ok(sends) => sends,
+            Err(error) => {
+                tracing::warn!(error = %with_causes(&error), "failed to read the open sends");
+                Vec::new()
+            }
+        };
+        // One that is known not to have left comes to nothing.
+        let is_out = |send: &&SendRecord| send.target == target && send.end_reason.is_none();
+        let sends = sends.iter().filter(is_out).count();
+        Followed {
+            waited_for: views.iter().filter(is_waited_for).count() + sends,
+            all: views.len() + sends,
         }
     }
 

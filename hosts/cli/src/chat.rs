@@ -29,6 +29,9 @@ Say what you want. While the assistant works, further lines wait their turn.
 /help    this
 /quit    leave; tasks that it follows are taken up again at the next start";
 
+/// What is said about a run that was stopped while it waited for an agent.
+const STOPPED_BUT_FOLLOWED: &str = "(stopped; a task that was started is followed on: /a2a)";
+
 /// Files that the assistant shows and that wait to be named on the screen; more of them wait for their turn.
 const FILES: usize = 8;
 
@@ -36,11 +39,27 @@ const FILES: usize = 8;
 const KEEP_PAUSES: [Duration; 3] =
     [Duration::from_millis(200), Duration::from_secs(1), Duration::from_secs(3)];
 
+/// How long it may take to find out what is followed on, when somebody leaves.
+const LAST_LOOK: Duration = Duration::from_secs(1);
+
+/// What becomes of a chat's state when it ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Afterwards {
+    /// The next chat goes on with it.
+    Kept,
+    /// It goes with the chat.
+    Gone,
+}
+
 /// Runs a chat until the input ends, `/quit`, or a signal.
 ///
 /// # Errors
 /// When the workspace, the state or the screen cannot be used.
-pub(crate) async fn chat(args: &ChatArgs, config: &CliConfig) -> Result<Exit> {
+pub(crate) async fn chat(
+    args: &ChatArgs,
+    config: &CliConfig,
+    afterwards: Afterwards,
+) -> Result<Exit> {
     let mut interrupt = signal(SignalKind::interrupt()).context("failed to listen to signals")?;
     let mut terminate = signal(SignalKind::terminate()).context("failed to listen to signals")?;
     let (shown, files) = mpsc::channel(FILES);
@@ -64,6 +83,7 @@ pub(crate) async fn chat(args: &ChatArgs, config: &CliConfig) -> Result<Exit> {
         files,
         was_interrupted: false,
         has_lost: false,
+        goes_on: false,
     };
     // Whatever it is doing: accepted work is on disk, and the rest is taken up at the next start.
     let end = tokio::select! {
@@ -72,8 +92,27 @@ pub(crate) async fn chat(args: &ChatArgs, config: &CliConfig) -> Result<Exit> {
         _ = terminate.recv() => Ok(()),
         end = chat.run() => end,
     };
+    let followed = tokio::time::timeout(LAST_LOOK, chat.assistant.followed()).await;
     chat.assistant.stop().await;
+    if let Some(text) = farewell(followed.unwrap_or_default().all, afterwards) {
+        chat.screen.leave(&text);
+    }
     end.map(|()| Exit::Done)
+}
+
+/// What is said to somebody who leaves while so many tasks are followed.
+fn farewell(followed: usize, afterwards: Afterwards) -> Option<String> {
+    let (tasks, them) = match followed {
+        0 => return None,
+        1 => ("1 task is".to_owned(), "it"),
+        count => (format!("{count} tasks are"), "them"),
+    };
+    Some(match afterwards {
+        Afterwards::Kept => {
+            format!("{tasks} followed on; start a chat here again to hear of {them}.")
+        }
+        Afterwards::Gone => format!("{tasks} left alone: the demo ends here."),
+    })
 }
 
 struct Chat {
@@ -87,6 +126,8 @@ struct Chat {
     was_interrupted: bool,
     /// Whether something that was said could not be kept.
     has_lost: bool,
+    /// Whether the run that is being stopped leaves a task behind.
+    goes_on: bool,
 }
 
 /// What a line asks for.
@@ -179,7 +220,10 @@ impl Chat {
                 let seconds = wait.as_secs_f32();
                 self.screen.line(&format!("({reason}; attempt {attempt} in {seconds:.0} s)")).await
             }
-            Ok(SessionEvent::RunAborted { .. }) => self.screen.line("(stopped)").await,
+            Ok(SessionEvent::RunAborted { .. }) => {
+                let is_followed = std::mem::take(&mut self.goes_on);
+                self.screen.line(if is_followed { STOPPED_BUT_FOLLOWED } else { "(stopped)" }).await
+            }
             Ok(SessionEvent::RunFailed { .. }) => {
                 self.screen.end_stream();
                 Ok(())
@@ -245,8 +289,11 @@ impl Chat {
     }
 
     async fn stop(&mut self) -> Result<()> {
+        let before = self.assistant.followed().await;
         let end = self.assistant.session().abort().await.context("failed to stop")?;
+        self.goes_on = before.waited_for > 0 && self.assistant.followed().await.all > 0;
         self.catch_up().await?;
+        self.goes_on = false;
         let told = match (end.was_running, end.waiting) {
             (false, 0) => "Nothing is running.",
             (true, 0) => return Ok(()),
@@ -277,6 +324,7 @@ impl Chat {
             source: None,
             text: text.to_owned(),
         };
+        let was_running = session.is_running();
         let mut kept = self.assistant.store().accept(prompt.clone()).await;
         for pause in KEEP_PAUSES {
             let Err(error) = &kept else { break };
@@ -292,7 +340,15 @@ impl Chat {
                 "What you said could not be kept ({}): mend that and say it again.",
                 with_causes(&error)
             );
-            self.screen.line(&text).await?;
+            return self.screen.line(&text).await;
+        }
+        if was_running && self.screen.is_live() {
+            let waiting = session.status().await.map_or(0, |status| status.waiting);
+            match waiting {
+                0 => {}
+                1 => self.screen.note("(queued; 1 waits)").await?,
+                count => self.screen.note(&format!("(queued; {count} wait)")).await?,
+            }
         }
         Ok(())
     }
@@ -325,6 +381,19 @@ impl Chat {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn somebody_who_leaves_hears_what_becomes_of_the_tasks() {
+        assert_eq!(farewell(0, Afterwards::Kept), None);
+        assert_eq!(
+            farewell(1, Afterwards::Kept).as_deref(),
+            Some("1 task is followed on; start a chat here again to hear of it.")
+        );
+        assert_eq!(
+            farewell(2, Afterwards::Gone).as_deref(),
+            Some("2 tasks are left alone: the demo ends here.")
+        );
+    }
 
     #[test]
     fn lines_are_told_from_commands() {

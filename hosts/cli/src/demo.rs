@@ -11,18 +11,22 @@ use std::{
 use anyhow::{Context as _, Result};
 use serde_json::json;
 use volcanic_base::Chance;
+use volcanic_host::ClientSettings;
 
 pub use tour::{TourDeps, run_tour};
 
 use crate::{
     args::{ChatArgs, DemoArgs, WorkspaceArgs},
-    chat::chat,
+    chat::{Afterwards, chat},
     config::CliConfig,
     exit::{Exit, told},
 };
 
 /// How long the tour waits for anything.
 const PATIENCE: Duration = Duration::from_secs(8);
+
+/// How long the conversation's assistant waits for an agent before it follows the task.
+const WAIT: Duration = Duration::from_secs(3);
 
 const WELCOME: &str = "\
 A remote agent runs beside this chat; both speak A2A over a real socket. The
@@ -79,9 +83,11 @@ async fn converse(deps: &TourDeps<'_>, config: &CliConfig) -> Result<Exit> {
     )
     .context("failed to write agents.json")?;
     writeln!(std::io::stdout(), "{WELCOME}\n")?;
-    let config = CliConfig { home: deps.folder.join("home"), ..config.clone() };
+    // A task is to be seen handed over while somebody still looks.
+    let client = ClientSettings { wait: config.client.wait.min(WAIT), ..config.client.clone() };
+    let config = CliConfig { home: deps.folder.join("home"), client, ..config.clone() };
     let args = ChatArgs { at: WorkspaceArgs { workspace }, model: Some("scripted".to_owned()) };
-    let exit = chat(&args, &config).await;
+    let exit = chat(&args, &config, Afterwards::Gone).await;
     remote.kill().await?;
     exit
 }

@@ -20,6 +20,8 @@ mod workspace;
 
 use anyhow::Result;
 
+use chat::Afterwards;
+
 pub use args::{
     AgentArgs, AgentsArgs, ChatArgs, Cli, Command, DemoArgs, SendArgs, ServeArgs, StatusArgs,
     TaskArgs, WatchesArgs, WorkspaceArgs,
@@ -35,7 +37,7 @@ pub use exit::{Exit, UsageError, told};
 /// apart by exit code return an [`Exit`] instead.
 pub async fn run(cli: Cli, config: &CliConfig) -> Result<Exit> {
     match cli.command {
-        Command::Chat(args) => chat::chat(&args, config).await,
+        Command::Chat(args) => chat::chat(&args, config, Afterwards::Kept).await,
         Command::Agents(args) => remote::agents(&args, config).await,
         Command::Send(args) => remote::send(&args, config).await,
         Command::Status(args) => remote::status(&args, config).await,

@@ -46,6 +46,20 @@ impl Screen {
         written.context("failed to write to the screen")
     }
 
+    /// Shows a line beside what is being written, which goes on after it.
+    pub(crate) async fn note(&mut self, text: &str) -> Result<()> {
+        let Some(terminal) = &mut self.terminal else { return Ok(()) };
+        terminal.lines(&visible(text)).await.context("failed to write to the screen")
+    }
+
+    /// Gives the terminal back, and says a last thing to whoever still reads.
+    pub(crate) fn leave(&mut self, text: &str) {
+        self.terminal = None;
+        if let Err(error) = write(&format!("{}\n", visible(text))) {
+            tracing::debug!(%error, "nobody reads any more");
+        }
+    }
+
     /// Shows text of the reply that is being written.
     pub(crate) async fn delta(&mut self, text: &str) -> Result<()> {
         let Some(terminal) = &mut self.terminal else { return Ok(()) };

@@ -79,19 +79,37 @@ async fn a_stopped_run_ends_and_its_task_is_followed_all_the_same() {
     chat.say("/status").await.unwrap();
     shows(&mut chat, "Running: a2a.").await;
     chat.say("/stop").await.unwrap();
-    shows(&mut chat, "(stopped)").await;
+    shows(&mut chat, "(stopped; a task that was started is followed on: /a2a)").await;
     chat.say("/status").await.unwrap();
     shows(&mut chat, "Nothing is running.").await;
     // The send goes on without the run; its watch is there once the remote has answered.
     let watches = world.until_watched().await;
     assert_eq!(watches.len(), 1, "{watches:?}");
     // A new start asks at once, where this one would only after a pause.
-    assert!(chat.finish(SOON).await.unwrap().0.success());
+    let (status, lines) = chat.finish(SOON).await.unwrap();
+    assert!(status.success(), "{status}");
+    let farewell = "1 task is followed on; start a chat here again to hear of it.";
+    assert_eq!(lines.last().unwrap(), farewell);
     let task = watches[0]["taskId"].as_str().unwrap();
     world.run(&["status", "demo", task, "--wait", "15s"]).await.check(0, &[]);
     let mut again = world.chat(60);
     shows(&mut again, "News from demo: finished: plum").await;
     assert_eq!(remote.received("plum"), 1);
+}
+
+#[tokio::test]
+async fn a_stop_says_nothing_of_tasks_that_the_run_did_not_wait_for() {
+    let world = World::new();
+    let _remote = world.remote().await;
+    let mut chat = world.chat(0);
+    chat.say("ask demo: slow 60s plum").await.unwrap();
+    shows(&mut chat, "will be delivered").await;
+    chat.say("/stop").await.unwrap();
+    shows(&mut chat, "Nothing is running.").await;
+    signal(&chat, "TERM").await;
+    let (status, lines) = chat.finish(SOON).await.unwrap();
+    assert!(status.success(), "{status}");
+    assert!(lines.last().unwrap().starts_with("1 task is followed on;"), "{lines:?}");
 }
 
 #[tokio::test]

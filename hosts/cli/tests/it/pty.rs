@@ -45,6 +45,11 @@ struct Seen {
 impl Pty {
     /// Starts the chat with rules for its scripted model.
     pub(crate) fn chat(world: &World, rules: &Path, wait: u32) -> Self {
+        Self::start(world, &["chat", "--model", &format!("scripted:{}", rules.display())], wait)
+    }
+
+    /// Starts a command; its assistant waits this many seconds for an agent.
+    pub(crate) fn start(world: &World, arguments: &[&str], wait: u32) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
@@ -55,7 +60,7 @@ impl Pty {
 
         let before = tcgetattr(&terminal).unwrap();
         let child = Command::new(VOLCANIC)
-            .args(["chat", "--model", &format!("scripted:{}", rules.display())])
+            .args(arguments)
             .env_clear()
             .env("TERM", "xterm")
             .env("VOLCANIC_HOME", world.path("home"))

@@ -26,8 +26,60 @@ async fn an_answer_appears_as_it_is_written_and_what_is_typed_meanwhile_stays_wh
     let rows = chat.shows("one two three four five six seven done").await;
     assert_eq!(rows, ["> go", "one two three four five six seven done", "> half typ"]);
     chat.press("ed\r");
-    chat.until(|rows| rows.len() == 5 && rows[4] == ">" && rows[3].ends_with("done")).await;
-    assert_eq!(chat.rows()[2], "> half typed");
+    let done = |rows: &[String]| rows.iter().filter(|row| row.ends_with("done")).count();
+    let rows = chat.until(|rows| done(rows) == 2 && rows.last().unwrap() == ">").await;
+    assert_eq!(rows[2], "> half typed");
+}
+
+#[tokio::test]
+async fn a_line_that_has_to_wait_is_said_to_and_what_is_being_written_goes_on() {
+    let (world, rules) = world(SLOW);
+    let mut chat = Pty::chat(&world, &rules, 1);
+    chat.shows(">").await;
+    chat.press("go\r");
+    chat.shows("one two").await;
+    chat.press("next\r");
+    chat.shows("(queued; 1 waits)").await;
+    chat.press("last\r");
+    chat.shows("(queued; 2 wait)").await;
+    let count = |rows: &[String], word: &str| {
+        rows.iter().flat_map(|row| row.split(' ')).filter(|shown| *shown == word).count()
+    };
+    let rows = chat.until(|rows| count(rows, "done") == 3).await;
+    assert_eq!(count(&rows, "seven"), 3, "nothing is told twice: {rows:#?}");
+}
+
+#[tokio::test]
+async fn a_long_task_of_the_demo_is_handed_over_while_somebody_looks() {
+    let world = World::new();
+    let mut demo = Pty::start(&world, &["demo"], 60);
+    demo.shows(">").await;
+    demo.press("ask demo: slow 90s tea\r");
+    demo.until(|rows| rows.join(" ").contains("will be delivered")).await;
+    demo.press("/quit\r");
+    demo.shows("1 task is left alone: the demo ends here.").await;
+    demo.ended_well().await;
+}
+
+#[tokio::test]
+async fn leaving_a_terminal_says_last_what_is_followed_on() {
+    for way in ["\x04", "/quit\r", "TERM"] {
+        let world = World::new();
+        let _remote = world.remote().await;
+        let mut chat = Pty::start(&world, &["chat", "--model", "scripted"], 0);
+        chat.shows(">").await;
+        chat.press("ask demo: slow 60s plum\r");
+        chat.until(|rows| rows.join(" ").contains("will be delivered")).await;
+        if way == "TERM" {
+            signal_id(chat.child.id().unwrap(), way).await;
+        } else {
+            chat.press(way);
+        }
+        let farewell = "1 task is followed on; start a chat here again to hear of it";
+        let rows = chat.shows(farewell).await;
+        assert_eq!(rows.iter().filter(|row| row.contains("followed on")).count(), 1, "{rows:#?}");
+        chat.ended_well().await;
+    }
 }
 
 #[tokio::test]
