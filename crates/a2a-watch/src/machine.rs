@@ -76,6 +76,8 @@ pub(crate) struct Watch {
     last_push_read: Option<Timestamp>,
     /// A message was sent to the task while the watch was busy with an outcome.
     continued: bool,
+    /// The conversation became known while a delivery was under way, which may have missed that.
+    flushed: bool,
     /// Events that came too late to mean anything.
     stale: u64,
 }
@@ -126,6 +128,7 @@ impl Watch {
             pushed: false,
             last_push_read: None,
             continued: false,
+            flushed: false,
             stale: 0,
         }
     }
@@ -207,6 +210,9 @@ impl Watch {
                 Some(self.on_delivered(now, config))
             }
             WatchEvent::NotNow if self.phase == Phase::Delivering => {
+                if std::mem::take(&mut self.flushed) {
+                    return Some(WatchEffect::Deliver);
+                }
                 self.phase = Phase::Kept;
                 None
             }
@@ -238,7 +244,10 @@ impl Watch {
                 self.continued = true;
                 None
             }
-            WatchEvent::Flush => None,
+            WatchEvent::Flush => {
+                self.flushed = self.phase == Phase::Delivering;
+                None
+            }
             WatchEvent::Read(_)
             | WatchEvent::Registered
             | WatchEvent::NotRegistered
@@ -355,6 +364,7 @@ impl Watch {
     fn on_delivered(&mut self, now: Timestamp, config: &WatchConfig) -> WatchEffect {
         let label = self.record.claimed_label().unwrap_or_default().to_owned();
         self.record.text = None;
+        self.flushed = false;
         if !self.record.goes_on && !self.continued {
             self.record.state = WatchState::Done;
             return self.write(After::End);

@@ -179,6 +179,16 @@ fn result_for_an_unknown_conversation_waits_for_a_flush() {
 }
 
 #[test]
+fn flush_that_overtakes_the_answer_of_a_delivery_is_not_lost() {
+    let mut bench = Bench::watching();
+    bench.check(settled("completed"));
+    assert_eq!(bench.feed(WatchEvent::Flush), None);
+    assert_eq!(bench.feed(WatchEvent::NotNow), Some(WatchEffect::Deliver));
+    assert_eq!(bench.feed(WatchEvent::NotNow), None);
+    assert_eq!(bench.feed(WatchEvent::Flush), Some(WatchEffect::Deliver));
+}
+
+#[test]
 fn auth_required_is_told_once_and_the_watch_goes_on() {
     let mut bench = Bench::watching();
     assert_eq!(bench.check(settled("auth-required")), Some(WatchEffect::Deliver));
