@@ -135,11 +135,17 @@ impl Registry {
     ) {
         match sent {
             Sent::Task { record, new, remote, hinted } => {
-                if let Some(other) = held.filter(|id| *id != record.id) {
+                let is_held = held.as_ref() == Some(&record.id);
+                if let Some(other) = held.filter(|_| !is_held) {
                     // The agent made a new task instead of continuing the one it was asked to.
                     self.release(&other, true);
                 }
-                self.follow_sent(message_id, *record, new, Waiting { command, remote, hinted });
+                let waiting = Waiting { command, remote, hinted };
+                if new {
+                    self.follow_new(&message_id, *record, waiting);
+                } else {
+                    self.follow_known(message_id, *record, is_held, waiting);
+                }
             }
             Sent::Replied { context_id, reply } => {
                 self.release_held(held);
@@ -174,22 +180,24 @@ impl Registry {
         }
     }
 
-    fn follow_sent(
+    fn follow_new(&mut self, message_id: &MessageId, record: WatchRecord, waiting: Waiting) {
+        let id = record.id.clone();
+        self.open_sends.remove(message_id);
+        self.views.changed(&record.workspace);
+        self.watches.insert(id.clone(), Followed::new(Watch::attended(record)));
+        self.arm_view();
+        self.start_wait(&id, waiting);
+    }
+
+    /// A send led to a task that was followed before; `is_held` says that it is held for this very send.
+    fn follow_known(
         &mut self,
         message_id: MessageId,
         record: WatchRecord,
-        new: bool,
+        is_held: bool,
         waiting: Waiting,
     ) {
         let id = record.id.clone();
-        if new {
-            self.open_sends.remove(&message_id);
-            self.views.changed(&record.workspace);
-            self.watches.insert(id.clone(), Followed::new(Watch::attended(record)));
-            self.arm_view();
-            self.start_wait(&id, waiting);
-            return;
-        }
         let order = &waiting.command.order;
         let continuation =
             Continuation { message_id, hops: order.hops, source_ref: order.source_ref.clone() };
@@ -200,8 +208,8 @@ impl Registry {
         let Some(followed) = self.watches.get(&id) else { return };
         match followed.watch.availability() {
             Availability::Free => self.hold(&id),
-            // Held by this very send, which asked for the task, or by another call.
-            Availability::Held if followed.continuing.is_none() && order.task_id.is_some() => {}
+            Availability::Held if is_held => {}
+            // Whoever else holds it tells its outcome: two who wait would both tell it.
             Availability::Held | Availability::Busy | Availability::Over => {
                 self.feed(&id, WatchEvent::ContinuedBeside);
                 self.spawn_mark(continuation.message_id);

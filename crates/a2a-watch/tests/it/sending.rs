@@ -282,6 +282,30 @@ async fn second_call_for_the_same_task_is_told_to_wait() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn two_continuations_of_a_task_that_is_not_watched_tell_its_outcome_once() {
+    let world = World::new(Agent::new(WORKING));
+    world.agent.set_task("t1", "TASK_STATE_INPUT_REQUIRED", "When?");
+    let mut more = world.order("in May");
+    more.task_id = Some("t1".into());
+    more.context_id = Some("c1".into());
+    let (first, second, ()) =
+        tokio::join!(world.send(more.clone(), 60), world.send(more, 60), async {
+            world.pass(5).await;
+            world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Lisbon");
+        });
+    let (settle, other) = match (first, second) {
+        (Ok(SendEnd::Settled { settle: Some(settle), .. }), other)
+        | (other, Ok(SendEnd::Settled { settle: Some(settle), .. })) => (settle, other),
+        ends => panic!("{ends:?}"),
+    };
+    assert!(matches!(other, Ok(SendEnd::HandedOver { .. })), "{other:?}");
+    world.chat.commit(settle.delivery_key());
+    settle.confirm();
+    world.reach(&[WatchState::Done]).await;
+    assert_eq!(world.chat.attempts(), 0);
+}
+
+#[tokio::test(start_paused = true)]
 async fn answer_that_overtakes_the_confirmation_of_its_question_waits_for_it() {
     let world = World::new(Agent::new(OnSend::Task("TASK_STATE_INPUT_REQUIRED")));
     let end = world.send(world.order("plan a trip"), 60).await;
