@@ -46,10 +46,12 @@ pub(super) async fn import_all(context: &Context) -> Result<Vec<PathBuf>, WatchS
     for target in delivery.known_targets() {
         let Some(workspace) = delivery.workspace_for(&target) else { continue };
         let Some(bytes) = read(&workspace).await else { continue };
-        if !context.deps.store.knows_workspace(&workspace).await? {
-            import(context, &target, &workspace, &bytes).await?;
+        // A list that could not be taken up is the only trace of its tasks, so the view does not replace it.
+        if context.deps.store.knows_workspace(&workspace).await?
+            || import(context, &target, &workspace, &bytes).await?
+        {
+            views.push(workspace);
         }
-        views.push(workspace);
     }
     Ok(views)
 }
@@ -76,27 +78,28 @@ async fn read(workspace: &Path) -> Option<Vec<u8>> {
     }
 }
 
+/// Imports what a file lists; whether it could.
 async fn import(
     context: &Context,
     target: &WatchTarget,
     workspace: &Path,
     bytes: &[u8],
-) -> Result<(), WatchStoreError> {
+) -> Result<bool, WatchStoreError> {
     let listed: Vec<Listed> = match serde_json::from_slice(bytes) {
         Ok(listed) => listed,
         Err(error) => {
             tracing::warn!(error = %error, "pending.json of an unknown workspace is not what it should be");
-            return Ok(());
+            return Ok(false);
         }
     };
-    let Ok(file) = context.file(workspace).await else { return Ok(()) };
+    let Ok(file) = context.file(workspace).await else { return Ok(false) };
     let watches: Vec<_> = listed
         .into_iter()
         .take(MAX_TASKS)
         .filter_map(|listed| watch(context, target, workspace, &file, listed))
         .collect();
     if watches.is_empty() {
-        return Ok(());
+        return Ok(true);
     }
     // Told before it is kept: a crash in between imports again, and the same key tells nothing twice.
     let delivery = Delivery {
@@ -110,9 +113,9 @@ async fn import(
         Ok(DeliveryEnd::Delivered) => {
             context.deps.store.add_watches(&watches).await?;
             tracing::info!(watches = watches.len(), "watches of an unknown workspace imported");
-            Ok(())
+            Ok(true)
         }
-        Ok(DeliveryEnd::NotNow) => Ok(()),
+        Ok(DeliveryEnd::NotNow) => Ok(false),
         Err(error) => Err(WatchStoreError::new("tell about imported watches", error)),
     }
 }

@@ -293,6 +293,25 @@ async fn tasks_of_an_unknown_workspace_are_followed_again_and_its_texts_not_trus
     assert_eq!(world.chat.attempts(), 2);
 }
 
+#[tokio::test(start_paused = true)]
+async fn list_of_tasks_that_cannot_be_taken_up_yet_is_not_written_over() {
+    let mut world = World::new(Agent::new(WORKING));
+    world.agent.set_task("t1", "TASK_STATE_WORKING", "");
+    let pending = serde_json::json!([{"agent": "travel-bot", "taskId": "t1"}]);
+    let path = world.workspace().join(".volcanic/a2a/pending.json");
+    std::fs::write(path, pending.to_string()).unwrap();
+    let agents = world.agents();
+    world.write_agents("[{");
+    world.watches.restore().await;
+    world.pass(60).await;
+    assert_eq!(world.pending(), Some(pending));
+    world.write_agents(&agents);
+    world.shut_down().await;
+    world.restart().await;
+    assert!(world.chat.wait_for(1).await[0].text.contains("task t1"));
+    world.reach(&[WatchState::Watching]).await;
+}
+
 const NOT_SENT: &str =
     "[A2A result from \"travel-bot\" (not sent)]\nA message to agent \"travel-bot\" was not sent: ";
 

@@ -210,6 +210,10 @@ impl World {
         std::fs::write(folder.join("agents.json"), text).unwrap();
     }
 
+    pub(crate) fn agents(&self) -> String {
+        std::fs::read_to_string(self.workspace.path().join(".volcanic/a2a/agents.json")).unwrap()
+    }
+
     pub(crate) fn workspace(&self) -> PathBuf {
         self.workspace.path().to_owned()
     }
