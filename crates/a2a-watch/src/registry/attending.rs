@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures::StreamExt as _;
 use tokio::time::Instant;
-use volcanic_a2a_client::{EventStream, RemoteAgent, SavedOutcome};
+use volcanic_a2a_client::{ClientError, EventStream, RemoteAgent, SavedOutcome};
 use volcanic_a2a_types::{StreamResponse, Task, TaskId};
 
 use super::context::Context;
@@ -80,7 +80,7 @@ async fn settle(
                 return Some(task);
             }
             Ok(_) => {}
-            Err(error) if error.unreadable_task().is_some_and(|(state, _)| state.is_settled()) => {
+            Err(error) if is_for_the_watch(&error) => {
                 *hinted = true;
                 return None;
             }
@@ -90,6 +90,12 @@ async fn settle(
         }
         tokio::time::sleep_until(asked_at + context.config.wait_poll).await;
     }
+}
+
+/// Whether a read again would find the same: the watch tells it.
+fn is_for_the_watch(error: &ClientError) -> bool {
+    error.too_large().is_some()
+        || error.unreadable_task().is_some_and(|(state, _)| state.is_settled())
 }
 
 /// Follows a stream until it hints at a settled task or ends; which of the two.

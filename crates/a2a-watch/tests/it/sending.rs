@@ -106,6 +106,19 @@ async fn outcome_that_cannot_be_read_ends_the_wait_and_is_told_by_the_watch() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn outcome_that_is_too_large_is_read_once_inside_the_wait_and_told_by_the_watch() {
+    let world = World::with(Agent::new(WORKING), |config| config.client.answer_limit = 4096);
+    let (end, ()) = tokio::join!(world.send(world.order("plan a trip"), 60), async {
+        world.pass(5).await;
+        world.agent.set_task("t1", "TASK_STATE_COMPLETED", &"Lisbon".repeat(1000));
+    });
+    assert!(matches!(end, Ok(SendEnd::HandedOver { .. })), "{end:?}");
+    assert!(world.agent.calls("GetTask").len() < 10);
+    assert!(world.chat.wait_for(1).await[0].text.contains("larger than 4096 bytes"));
+    world.reach(&[WatchState::Done]).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn quiet_stream_costs_no_reads_inside_the_wait() {
     let world = World::new(Agent::new(WORKING).streams());
     let end = world.send(world.order("plan a trip"), 60).await;
