@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use volcanic_a2a_client::{AgentEntry, ClientError, SavedOutcome, TaskOutcome, frame};
+use volcanic_a2a_client::{ClientError, SavedOutcome, TaskOutcome, frame};
 use volcanic_a2a_types::{
     A2aErrorKind, ContextId, Credential, PushConfigId, Task, TaskPushNotificationConfig, TaskState,
 };
@@ -29,7 +29,11 @@ pub(super) async fn read(context: &Context, record: &WatchRecord) -> ReadResult 
     }
     let answer = {
         let _permit = context.reads.acquire().await;
-        ask(context, &entry, record).await
+        match context.connect(&record.workspace, &entry).await {
+            Ok(remote) => remote.get_task(&record.task_id, Some(0)).await,
+            // Whatever is wrong with the card says nothing about the task.
+            Err(error) => return passing(&error),
+        }
     };
     match answer {
         Ok(task) => told(context, record, &task).await,
@@ -40,12 +44,8 @@ pub(super) async fn read(context: &Context, record: &WatchRecord) -> ReadResult 
     }
 }
 
-async fn ask(
-    context: &Context,
-    entry: &AgentEntry,
-    record: &WatchRecord,
-) -> Result<Task, ClientError> {
-    context.connect(&record.workspace, entry).await?.get_task(&record.task_id, Some(0)).await
+fn passing(error: &ClientError) -> ReadResult {
+    ReadResult::Failed { reason: error.to_string(), retry_after: error.retry_after() }
 }
 
 fn failed(record: &WatchRecord, error: &ClientError) -> ReadResult {
@@ -58,7 +58,7 @@ fn failed(record: &WatchRecord, error: &ClientError) -> ReadResult {
     if let Some((state, reason)) = error.unreadable_task() {
         return unreadable(record, state, reason);
     }
-    ReadResult::Failed { reason: error.to_string(), retry_after: error.retry_after() }
+    passing(error)
 }
 
 /// A task that settled stays as it is, so what cannot be read now is not waited for: the owner is told that it is there.

@@ -45,6 +45,8 @@ struct Inner {
     calls: Vec<(String, Value)>,
     keys: Vec<Option<String>>,
     streams_open: Vec<mpsc::Sender<Bytes>>,
+    /// What makes the card longer.
+    padding: String,
     before_send: Option<Box<dyn FnMut() + Send>>,
 }
 
@@ -79,6 +81,11 @@ impl Agent {
 
     pub(crate) fn set_unreachable(&self, unreachable: bool) {
         self.lock().unreachable = unreachable;
+    }
+
+    /// Makes the card longer by this many bytes.
+    pub(crate) fn pad_card(&self, bytes: usize) {
+        self.lock().padding = "x".repeat(bytes);
     }
 
     pub(crate) fn set_forgetting(&self) {
@@ -172,7 +179,8 @@ async fn card(State(agent): State<Agent>) -> Response {
         "name": "Travel Bot", "description": "Plans trips.", "version": "1",
         "supportedInterfaces": [{"url": "/a2a", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}],
         "capabilities": {"streaming": inner.streams, "pushNotifications": inner.pushes},
-        "defaultInputModes": ["text/plain"], "defaultOutputModes": ["text/plain"], "skills": []
+        "defaultInputModes": ["text/plain"], "defaultOutputModes": ["text/plain"], "skills": [],
+        "padding": inner.padding
     }))
     .into_response()
 }

@@ -97,6 +97,20 @@ async fn task_that_the_agent_forgot_ends_with_a_notice() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn card_that_is_too_large_is_no_answer_about_the_task() {
+    let mut world = World::new(Agent::new(WORKING));
+    world.hand_over().await;
+    world.reach(&[WatchState::Watching]).await;
+    world.agent.pad_card(2 << 20);
+    world.crash().await;
+    world.pass(3600).await;
+    assert_eq!((world.states(), world.chat.attempts()), (vec![WatchState::Watching], 0));
+    world.agent.pad_card(0);
+    world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Lisbon");
+    assert!(world.chat.wait_for(1).await[0].text.ends_with("\nLisbon"));
+}
+
+#[tokio::test(start_paused = true)]
 async fn removed_agent_ends_the_watch_and_a_half_edited_file_does_not() {
     let world = World::new(Agent::new(WORKING));
     world.hand_over().await;
