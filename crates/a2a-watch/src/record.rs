@@ -239,6 +239,45 @@ pub struct WatchRecord {
 }
 
 impl WatchRecord {
+    /// A watch of `task_id` at `agent`, which has its origin at `origin`, that begins at `started_at` and has not read
+    /// anything.
+    pub(crate) fn begun(
+        id: WatchId,
+        target: WatchTarget,
+        workspace: PathBuf,
+        (agent, origin): (String, String),
+        task_id: TaskId,
+        started_at: Timestamp,
+    ) -> Self {
+        Self {
+            id,
+            target,
+            workspace,
+            agent,
+            origin,
+            task_id,
+            context_id: None,
+            push_token: None,
+            source: WatchSource::Poll,
+            started_at,
+            state: WatchState::Watching,
+            epoch: 0,
+            round: 0,
+            told: Vec::new(),
+            text: None,
+            delivery_key: String::new(),
+            goes_on: false,
+            failures: 0,
+            not_found: 0,
+            not_found_since: None,
+            next_check_at: None,
+            last_seen: None,
+            hops: 0,
+            source_ref: None,
+            message_id: None,
+        }
+    }
+
     /// The key under which `label` (a state label, or what a notice is about) enters the conversation at most once.
     pub fn key_for(&self, label: &str) -> String {
         match self.round {

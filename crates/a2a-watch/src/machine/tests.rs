@@ -15,31 +15,17 @@ fn start() -> Timestamp {
 
 fn record() -> WatchRecord {
     WatchRecord {
-        id: WatchId::new("w1"),
-        target: WatchTarget::new("chat"),
-        workspace: "/work/space".into(),
-        agent: "travel-bot".to_owned(),
-        origin: "https://travel.example".to_owned(),
-        task_id: TaskId::from("t1"),
         context_id: Some(ContextId::from("c1")),
-        push_token: None,
-        source: WatchSource::Poll,
-        started_at: start(),
         state: WatchState::Attended,
-        epoch: 0,
-        round: 0,
-        told: Vec::new(),
-        text: None,
-        delivery_key: String::new(),
-        goes_on: false,
-        failures: 0,
-        not_found: 0,
-        not_found_since: None,
-        next_check_at: None,
-        last_seen: None,
-        hops: 0,
-        source_ref: None,
         message_id: Some(MessageId::from("m1")),
+        ..WatchRecord::begun(
+            WatchId::new("w1"),
+            WatchTarget::new("chat"),
+            "/work/space".into(),
+            ("travel-bot".to_owned(), "https://travel.example".to_owned()),
+            TaskId::from("t1"),
+            start(),
+        )
     }
 }
 

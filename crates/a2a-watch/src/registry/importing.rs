@@ -16,7 +16,7 @@ use super::context::Context;
 use super::view::{PENDING_FILE, PENDING_FOLDER};
 use crate::delivery::{Delivery, DeliveryEnd};
 use crate::notice;
-use crate::record::{WatchId, WatchRecord, WatchSource, WatchState, WatchTarget};
+use crate::record::{WatchId, WatchRecord, WatchTarget};
 use crate::store::WatchStoreError;
 
 /// The largest file that is read, in bytes.
@@ -130,30 +130,16 @@ fn watch(
     let entry = file.agent(&listed.agent)?;
     let now = context.deps.clock.now();
     Some(WatchRecord {
-        id: WatchId::random(&context.deps.chance),
-        target: target.clone(),
-        workspace: workspace.to_owned(),
-        agent: listed.agent,
-        origin: entry.origin(),
-        task_id: TaskId::from(listed.task_id),
         context_id: listed.context_id.map(ContextId::from),
-        push_token: None,
-        source: WatchSource::Poll,
-        started_at: listed.started_at.map_or(now, |started_at| started_at.min(now)),
-        state: WatchState::Watching,
-        epoch: 0,
-        round: 0,
-        told: Vec::new(),
-        text: None,
-        delivery_key: String::new(),
-        goes_on: false,
-        failures: 0,
-        not_found: 0,
-        not_found_since: None,
-        next_check_at: None,
-        last_seen: None,
         hops: listed.hops,
         source_ref: listed.source_ref,
-        message_id: None,
+        ..WatchRecord::begun(
+            WatchId::random(&context.deps.chance),
+            target.clone(),
+            workspace.to_owned(),
+            (listed.agent, entry.origin()),
+            TaskId::from(listed.task_id),
+            listed.started_at.map_or(now, |started_at| started_at.min(now)),
+        )
     })
 }

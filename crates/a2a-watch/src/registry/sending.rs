@@ -10,7 +10,7 @@ use volcanic_a2a_types::{
 use super::context::Context;
 use super::reading::save_outcome;
 use crate::order::{AgentError, SendError, SendOrder};
-use crate::record::{SendRecord, SendState, WatchId, WatchRecord, WatchSource, WatchState};
+use crate::record::{SendRecord, SendState, WatchId, WatchRecord, WatchState};
 
 /// Tasks looked at when a send without an answer is searched for; the newest come first.
 const LOOKUP_PAGE: i32 = 50;
@@ -210,31 +210,20 @@ async fn known(context: &Context, send: &SendRecord, task: Task, remote: RemoteA
 
 fn new_watch(context: &Context, send: &SendRecord, task: &Task) -> WatchRecord {
     WatchRecord {
-        id: WatchId::random(&context.deps.chance),
-        target: send.target.clone(),
-        workspace: send.workspace.clone(),
-        agent: send.agent.clone(),
-        origin: send.origin.clone(),
-        task_id: task.id.clone(),
         context_id: task.context_id.clone().or_else(|| send.context_id.clone()),
-        push_token: None,
-        source: WatchSource::Poll,
-        started_at: context.deps.clock.now(),
         state: WatchState::Attended,
-        epoch: 0,
-        round: 0,
-        told: Vec::new(),
-        text: None,
-        delivery_key: String::new(),
-        goes_on: false,
-        failures: 0,
-        not_found: 0,
-        not_found_since: None,
-        next_check_at: None,
         last_seen: Some(task.status.state.label()),
         hops: send.hops,
         source_ref: send.source_ref.clone(),
         message_id: Some(send.message_id.clone()),
+        ..WatchRecord::begun(
+            WatchId::random(&context.deps.chance),
+            send.target.clone(),
+            send.workspace.clone(),
+            (send.agent.clone(), send.origin.clone()),
+            task.id.clone(),
+            context.deps.clock.now(),
+        )
     }
 }
 
