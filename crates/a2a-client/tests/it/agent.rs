@@ -105,7 +105,9 @@ async fn handle(
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
-    let body = serde_json::from_slice(&body).unwrap_or_default();
+    let mut body: Value = serde_json::from_slice(&body).unwrap_or_default();
+    // The order of members means nothing, and whether it is kept depends on who else is built.
+    body.sort_all_objects();
     let (path, query) = (uri.path().to_owned(), uri.query().unwrap_or_default().to_owned());
     let seen = Seen { verb: verb.to_string(), path, query, headers, body };
     script.seen.lock().unwrap().push(seen.clone());
