@@ -11,6 +11,7 @@ mod chance;
 mod clock;
 mod confined;
 mod secret;
+mod text_file;
 
 pub use atomic::{sweep_temp_files, write_atomic};
 pub use backoff::Backoff;
@@ -19,3 +20,4 @@ pub use chance::Chance;
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use confined::{ConfineError, ConfinedDir, ConfinedEntry, DirLock, EntryKind};
 pub use secret::Secret;
+pub use text_file::read_text_to_limit;

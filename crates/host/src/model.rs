@@ -6,7 +6,7 @@ use std::sync::Arc;
 use url::Url;
 use volcanic_agent_core::{Model, ScriptedModel, ScriptedRules, ScriptedRulesError};
 use volcanic_agent_llm::{OpenAiConfig, OpenAiConfigError, openai_chat};
-use volcanic_base::Secret;
+use volcanic_base::{Secret, read_text_to_limit};
 
 /// A language model.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -136,8 +136,11 @@ pub fn build_model(
     }
 }
 
+/// The largest rule file, in bytes.
+const MAX_RULES: u64 = 1 << 20;
+
 fn read_rules(path: &Path) -> Result<ScriptedRules, ModelSetupError> {
-    let text = std::fs::read_to_string(path)
+    let text = read_text_to_limit(path, MAX_RULES)
         .map_err(|source| ModelSetupError::Rules { path: path.to_owned(), source })?;
     Ok(ScriptedRules::parse(&path.display().to_string(), &text)?)
 }

@@ -148,7 +148,7 @@ impl Settings {
         let (name, read) = match found {
             Some(found) if key.secret => (found.name, None),
             // A default never fails, so the origin is a variable or a place in the file.
-            Some(found) => (found.name, Some(found.text)),
+            Some(found) => (found.name, Some(showable(&found.text))),
             None => (key.name.to_owned(), None),
         };
         self.problems.push(ConfigProblem { name, read, text: text.into() });
@@ -270,7 +270,7 @@ impl Settings {
             let found = self.find(key);
             let value = found
                 .as_ref()
-                .map(|found| if key.secret { "***".to_owned() } else { found.text.clone() });
+                .map(|found| if key.secret { "***".to_owned() } else { showable(&found.text) });
             EffectiveSetting {
                 name: key.name,
                 doc: key.doc,
@@ -279,6 +279,15 @@ impl Settings {
             }
         };
         self.read.iter().map(shown).collect()
+    }
+}
+
+/// A value as people may see it. A URL can carry a password in its user part or its query, so of such a one only the
+/// scheme is shown.
+fn showable(text: &str) -> String {
+    match text.split_once("://") {
+        Some((scheme, rest)) if rest.contains(['@', '?', '#']) => format!("{scheme}://***"),
+        _ => text.to_owned(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! `volcanic serve`: a remote agent that follows rules.
 
-use std::{fs, io::Write as _, path::Path, sync::Arc, time::Duration};
+use std::{io::Write as _, path::Path, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, Result};
 use tokio::{
@@ -13,7 +13,7 @@ use volcanic_a2a_server::{
     scripted::{Journal, ScriptRules, ScriptedAgent},
     serve as serve_listener,
 };
-use volcanic_base::{Chance, SystemClock};
+use volcanic_base::{Chance, SystemClock, read_text_to_limit};
 use volcanic_net::{NetClient, NetConfig};
 
 use crate::{
@@ -109,8 +109,11 @@ pub(crate) async fn serve(args: &ServeArgs) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
+/// The largest rule file, in bytes.
+const MAX_RULES: u64 = 1 << 20;
+
 fn read_rules(path: &Path) -> Result<ScriptRules> {
-    let text = fs::read_to_string(path)
+    let text = read_text_to_limit(path, MAX_RULES)
         .with_context(|| format!("the rules `{}` cannot be read", path.display()))
         .or_usage()?;
     ScriptRules::parse(&text)

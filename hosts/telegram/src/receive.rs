@@ -152,7 +152,7 @@ impl Receiver {
                 Some((id?, update.to_string()))
             })
             .collect();
-        let Some(next) = with_ids.iter().map(|(id, _)| id + 1).max() else { return };
+        let Some(next) = with_ids.iter().map(|(id, _)| id.saturating_add(1)).max() else { return };
         loop {
             match self.store.record_updates(with_ids.clone(), next).await {
                 Ok(new) => {

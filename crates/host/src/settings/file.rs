@@ -2,9 +2,14 @@
 
 use std::path::Path;
 
+use volcanic_base::read_text_to_limit;
+
 use super::layers::{Match, match_name};
 use super::problem::ConfigProblem;
 use crate::keys::{HOME, Key};
+
+/// The largest settings file, in bytes.
+const MAX_FILE: u64 = 1 << 20;
 
 /// The name of the settings file in the home folder.
 const FILE_NAME: &str = "volcanic.toml";
@@ -20,7 +25,7 @@ pub(super) fn file_entries(
     let mut wrong = |text: String| {
         problems.push(ConfigProblem { name: path.display().to_string(), read: None, text });
     };
-    let text = match std::fs::read_to_string(&path) {
+    let text = match read_text_to_limit(&path, MAX_FILE) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && file.is_none() => {
             return Vec::new();

@@ -86,3 +86,14 @@ fn settings_show_no_secrets() {
     assert!(!format!("{settings:?} {access:?}").contains("sk"), "{settings:?}");
     assert!(settings.effective().iter().all(|line| !line.to_string().contains("sk")));
 }
+
+#[test]
+fn passwords_in_urls_are_shown_nowhere() {
+    let url = "http://user:hidden@host/";
+    let variables = [("VOLCANIC_HOME".into(), "/x".into()), ("OPENAI_BASE_URL".into(), url.into())];
+    let mut settings = Settings::collect(&variables.into(), None, &keys::COMMAND_LINE);
+    assert!(settings.openai().is_none());
+    assert!(settings.effective().iter().all(|line| !line.to_string().contains("hidden")));
+    let told = settings.finish(None::<()>).expect_err("refused").to_string();
+    assert!(told.contains("`http://***`") && !told.contains("hidden"), "{told}");
+}
