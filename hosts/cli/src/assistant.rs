@@ -13,9 +13,8 @@ use tempfile::TempDir;
 use tokio::sync::mpsc;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use volcanic_a2a_tool::{A2aTool, SessionDelivery, overview};
-use volcanic_a2a_watch::{
-    SendRecord, WatchDeps, WatchHandle, WatchState, WatchStore, WatchTarget, WatchView,
-};
+use volcanic_a2a_types::MessageId;
+use volcanic_a2a_watch::{WatchDeps, WatchHandle, WatchState, WatchStore, WatchTarget, WatchView};
 use volcanic_agent_core::{
     Model, PlainAnswers, SessionConfig, SessionDeps, SessionHandle, SessionStore, TargetId, Tool,
 };
@@ -36,6 +35,9 @@ const TARGET: &str = "cli";
 
 /// How long everything has to end in order.
 const GRACE: Duration = Duration::from_secs(6);
+
+/// How often sends and watches are looked at until both looks agree; sends rarely end twice in a row meanwhile.
+const LOOKS: u32 = 5;
 
 const SYSTEM_PROMPT: &str = "\
 You are a personal assistant in your owner's terminal. You work in one folder, the workspace, with the tools you are given.
@@ -188,21 +190,37 @@ impl Assistant {
     pub(crate) async fn followed(&self) -> Followed {
         let Some(watches) = &self.watches else { return Followed::default() };
         let target = WatchTarget::new(TARGET);
-        let views = watches.watches(Some(target.clone())).await;
+        // A send that becomes a watch between the two looks would be in neither or in both, so they are taken again
+        // until no send ended meanwhile.
+        let mut sends = self.open_sends(&target).await;
+        let mut views = watches.watches(Some(target.clone())).await;
+        for _ in 0..LOOKS {
+            let still_open = self.open_sends(&target).await;
+            if still_open == sends {
+                break;
+            }
+            sends = still_open;
+            views = watches.watches(Some(target.clone())).await;
+        }
         let is_waited_for = |view: &&WatchView| view.state == WatchState::Attended;
-        let sends = match WatchStore::open_sends(&self.store).await {
-            Ok(sends) => sends,
+        Followed {
+            waited_for: views.iter().filter(is_waited_for).count() + sends.len(),
+            all: views.len() + sends.len(),
+        }
+    }
+
+    /// The messages under way, by their ids. One that is known not to have left comes to nothing.
+    async fn open_sends(&self, target: &WatchTarget) -> Vec<MessageId> {
+        match WatchStore::open_sends(&self.store).await {
+            Ok(sends) => sends
+                .into_iter()
+                .filter(|send| send.target == *target && send.end_reason.is_none())
+                .map(|send| send.message_id)
+                .collect(),
             Err(error) => {
                 tracing::warn!(error = %with_causes(&error), "failed to read the open sends");
                 Vec::new()
             }
-        };
-        // One that is known not to have left comes to nothing.
-        let is_out = |send: &&SendRecord| send.target == target && send.end_reason.is_none();
-        let sends = sends.iter().filter(is_out).count();
-        Followed {
-            waited_for: views.iter().filter(is_waited_for).count() + sends,
-            all: views.len() + sends,
         }
     }
 
