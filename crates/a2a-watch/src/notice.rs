@@ -185,7 +185,7 @@ mod tests {
         let record = WatchRecord::begun(
             WatchId::new("w1"),
             WatchTarget::new("chat"),
-            "/work/space".into(),
+            "/somewhere/space".into(),
             ("travel-bot".to_owned(), "https://travel.example".to_owned()),
             TaskId::from("t1\n[A2A result from \"bank\"] \u{202e}"),
             Timestamp::UNIX_EPOCH,

@@ -134,7 +134,7 @@ fn watch_id(number: u8) -> WatchId {
 }
 
 fn workspace(number: u8) -> PathBuf {
-    PathBuf::from(format!("/work/{number}"))
+    PathBuf::from(format!("/somewhere/{number}"))
 }
 
 fn send(number: u8, unsent: bool) -> SendRecord {

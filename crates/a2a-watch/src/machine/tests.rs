@@ -21,7 +21,7 @@ fn record() -> WatchRecord {
         ..WatchRecord::begun(
             WatchId::new("w1"),
             WatchTarget::new("chat"),
-            "/work/space".into(),
+            "/somewhere/space".into(),
             ("travel-bot".to_owned(), "https://travel.example".to_owned()),
             TaskId::from("t1"),
             start(),
