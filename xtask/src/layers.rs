@@ -42,7 +42,7 @@ const HOST: &[&str] = &[
 ];
 
 /// Crates that are there for tests and tasks alone; nothing that ships may use them.
-const TEST_ONLY: &[&str] = &["testkit", "e2e", "xtask"];
+const TEST_ONLY: &[&str] = &["testkit", "e2e", "bench", "xtask"];
 
 /// Outside packages that belong to few crates.
 const OUTSIDE: &[(&str, &[&str])] = &[

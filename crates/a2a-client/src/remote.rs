@@ -95,7 +95,7 @@ impl RemoteAgent {
     }
 
     /// The card in use. What it says is the agent's word: show it through
-    /// [`sanitize_remote_line`](crate::frame::sanitize_remote_line).
+    /// [`sanitize_remote_line`](crate::sanitize_remote_line).
     pub fn card(&self) -> &AgentCard {
         &self.inner.card
     }

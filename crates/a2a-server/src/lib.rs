@@ -19,7 +19,7 @@ mod operations;
 mod push;
 mod push_route;
 mod rpc;
-pub mod scripted;
+mod scripted;
 mod serve;
 mod store;
 mod tasks;
@@ -33,6 +33,9 @@ pub use fanout::FanoutLimits;
 pub use http_routes::{RPC_PATH, ServerDeps, router};
 pub use operations::{EventStream, OperationDeps, Operations, StreamError};
 pub use push_route::{PushReceiver, push_router};
+pub use scripted::{
+    Journal, JournalEntry, JournalFile, ScriptRules, ScriptRulesError, ScriptedAgent,
+};
 pub use serve::{ServeConfig, ServeEnd, serve, serve_with};
 pub use store::{
     FileTasks, MemoryTasks, PendingPush, TaskRecord, TaskStore, TaskStoreError, TaskSummary,

@@ -3,8 +3,9 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use volcanic_a2a_client::frame::sanitize_remote_line;
-use volcanic_a2a_client::{AGENTS_FILE, AgentEntry, AgentsFile, AgentsFileError};
+use volcanic_a2a_client::{
+    AGENTS_FILE, AgentEntry, AgentsFile, AgentsFileError, sanitize_remote_line,
+};
 use volcanic_a2a_types::{AgentCard, AgentSkill};
 use volcanic_a2a_watch::{AgentReport, AgentsError, WatchHandle};
 

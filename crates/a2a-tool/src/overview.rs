@@ -3,8 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use volcanic_a2a_client::frame::sanitize_remote_line;
-use volcanic_a2a_client::{AgentEntry, KeySource};
+use volcanic_a2a_client::{AgentEntry, KeySource, sanitize_remote_line};
 use volcanic_a2a_watch::{WatchHandle, WatchTarget, WatchView};
 
 use crate::listing;

@@ -1,6 +1,6 @@
 //! How ends and errors of the registry read to the model.
 
-use volcanic_a2a_client::frame::{render_result, sanitize_remote_line};
+use volcanic_a2a_client::{render_result, sanitize_remote_line};
 use volcanic_a2a_types::{ContextId, TaskId};
 use volcanic_a2a_watch::{AgentError, SendEnd, SendError, SettleTicket, TaskError, TaskReport};
 use volcanic_agent_core::{PromptKey, ToolOutput};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use volcanic_a2a_client::frame::{NoticeKind, render_notice, sanitize_remote_line};
+use volcanic_a2a_client::{NoticeKind, render_notice, sanitize_remote_line};
 use volcanic_a2a_types::ContextId;
 
 use crate::record::WatchRecord;

@@ -9,9 +9,8 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use volcanic_a2a_server::{
-    FileTasks, OpenAccess, PushConfig, ServerConfig, ServerDeps, router,
-    scripted::{Journal, ScriptRules, ScriptedAgent},
-    serve as serve_listener,
+    FileTasks, Journal, OpenAccess, PushConfig, ScriptRules, ScriptedAgent, ServerConfig,
+    ServerDeps, router, serve as serve_listener,
 };
 use volcanic_base::{Chance, SystemClock, read_text_to_limit};
 use volcanic_net::{NetClient, NetConfig};

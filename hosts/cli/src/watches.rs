@@ -4,7 +4,7 @@ use std::{io::Write as _, path::Path};
 
 use anyhow::Result;
 use serde_json::json;
-use volcanic_a2a_client::frame::sanitize_remote_line;
+use volcanic_a2a_client::sanitize_remote_line;
 use volcanic_a2a_watch::WatchRecord;
 use volcanic_base::{Clock as _, SystemClock};
 use volcanic_store::{Store, StoreOpenError};

@@ -10,10 +10,10 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use volcanic_a2a_server::scripted::{Journal, JournalEntry, ScriptRules, ScriptedAgent};
 use volcanic_a2a_server::{
-    CallerAuth, Executor, MemoryTasks, OpenAccess, PushConfig, ServeConfig, ServerConfig,
-    ServerDeps, StaticKeys, TaskSink, TaskStore, Turn, router, serve_with,
+    CallerAuth, Executor, Journal, JournalEntry, MemoryTasks, OpenAccess, PushConfig, ScriptRules,
+    ScriptedAgent, ServeConfig, ServerConfig, ServerDeps, StaticKeys, TaskSink, TaskStore, Turn,
+    router, serve_with,
 };
 use volcanic_a2a_types::{Artifact, Part, TaskId};
 use volcanic_base::{Chance, Secret, SystemClock};

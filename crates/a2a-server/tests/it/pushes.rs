@@ -15,8 +15,8 @@ use tokio::{net::TcpListener, sync::mpsc, time::Instant};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tower::ServiceExt as _;
 use volcanic_a2a_server::{
-    Caller, FileTasks, MemoryTasks, OperationDeps, Operations, PushConfig, PushReceiver,
-    ServerConfig, push_router, scripted::Journal, serve,
+    Caller, FileTasks, Journal, MemoryTasks, OperationDeps, Operations, PushConfig, PushReceiver,
+    ServerConfig, push_router, serve,
 };
 use volcanic_a2a_types::{
     DeleteTaskPushNotificationConfigRequest, Message, Part, SendMessageConfiguration,

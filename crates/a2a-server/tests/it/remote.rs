@@ -18,10 +18,8 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use volcanic_a2a_server::{
-    CallerAuth, Executor, MemoryTasks, OpenAccess, ServeConfig, ServerConfig, ServerDeps, TaskSink,
-    TaskStore, Turn, router,
-    scripted::{Journal, ScriptRules, ScriptedAgent},
-    serve_with,
+    CallerAuth, Executor, Journal, MemoryTasks, OpenAccess, ScriptRules, ScriptedAgent,
+    ServeConfig, ServerConfig, ServerDeps, TaskSink, TaskStore, Turn, router, serve_with,
 };
 use volcanic_a2a_types::{SseDecoder, SseEvent, SseLimits};
 use volcanic_base::{Chance, SystemClock};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use volcanic_a2a_server::scripted::{Journal, JournalFile};
+use volcanic_a2a_server::{Journal, JournalFile};
 
 use crate::remote::{Setup, message, response_of, said, scripted, short, state_of};
 

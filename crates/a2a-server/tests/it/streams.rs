@@ -10,8 +10,8 @@ use futures::FutureExt as _;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use volcanic_a2a_server::{
-    FanoutLimits, MemoryTasks, ServerConfig, TaskRecord, TaskStore, TaskStoreError, TaskSummary,
-    scripted::{Journal, ScriptRules, ScriptedAgent},
+    FanoutLimits, Journal, MemoryTasks, ScriptRules, ScriptedAgent, ServerConfig, TaskRecord,
+    TaskStore, TaskStoreError, TaskSummary,
 };
 use volcanic_a2a_types::{Artifact, Part, Task, TaskId, TaskState};
 use volcanic_base::SystemClock;

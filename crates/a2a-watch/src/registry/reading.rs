@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use volcanic_a2a_client::{ClientError, SavedOutcome, TaskOutcome, frame};
+use volcanic_a2a_client::{ClientError, SavedOutcome, TaskOutcome, render_delivery};
 use volcanic_a2a_types::{
     A2aErrorKind, ContextId, Credential, PushConfigId, Task, TaskPushNotificationConfig, TaskState,
 };
@@ -97,11 +97,9 @@ async fn told(context: &Context, record: &WatchRecord, task: &Task) -> ReadResul
         return ReadResult::ToldBefore { state, context_id };
     }
     match save(context, &record.workspace, &record.agent, task).await {
-        Ok(saved) => ReadResult::Settled {
-            state,
-            text: frame::render_delivery(&record.agent, &saved),
-            context_id,
-        },
+        Ok(saved) => {
+            ReadResult::Settled { state, text: render_delivery(&record.agent, &saved), context_id }
+        }
         Err(error) => ReadResult::Failed { reason: error.to_string(), retry_after: None },
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 use tracing::Instrument as _;
-use volcanic_a2a_client::{RemoteAgent, frame};
+use volcanic_a2a_client::{RemoteAgent, render_delivery};
 use volcanic_a2a_types::{A2aErrorKind, MessageId};
 
 use super::asking::{Ask, Asked, agents, ask};
@@ -149,7 +149,7 @@ impl Registry {
             }
             Sent::Replied { context_id, reply } => {
                 self.release_held(held);
-                let text = frame::render_delivery(&command.order.agent, &reply);
+                let text = render_delivery(&command.order.agent, &reply);
                 let settle = self.open_ticket(&command.order, message_id, text, None);
                 answer_send(*command, Ok(SendEnd::Replied { context_id, reply: *reply, settle }));
             }

@@ -5,7 +5,7 @@ use std::io::Write;
 use anyhow::Result;
 use serde_json::{Value, json};
 use volcanic_a2a_client::{
-    AGENTS_FILE, AgentEntry, ClientError, RemoteAgent, frame::sanitize_remote_line, read_agents,
+    AGENTS_FILE, AgentEntry, ClientError, RemoteAgent, read_agents, sanitize_remote_line,
 };
 
 use super::{Caller, write_json};

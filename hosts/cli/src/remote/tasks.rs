@@ -5,7 +5,8 @@ use std::io::{Write as _, stderr, stdout};
 use anyhow::{Context as _, Result, bail};
 use serde_json::json;
 use volcanic_a2a_client::{
-    ClientError, RemoteAgent, SavedOutcome, TaskOutcome, frame, read_attachments,
+    ClientError, RemoteAgent, SavedOutcome, TaskOutcome, read_attachments, render_result,
+    sanitize_remote_line,
 };
 use volcanic_a2a_types::{
     HOPS_METADATA, Message, MessageId, Part, SendMessageConfiguration, SendMessageRequest,
@@ -156,7 +157,7 @@ impl Told<'_> {
         let outcome = TaskOutcome::from_task(task, self.caller.max_file_bytes);
         let is_question = show(outcome.save(self.workspace, remote.name())?, remote.name())?;
         let agent = as_argument(&self.to.agent);
-        let task = as_argument(&frame::sanitize_remote_line(task.id.as_str(), 200));
+        let task = as_argument(&sanitize_remote_line(task.id.as_str(), 200));
         if exit == Exit::TimedOut {
             writeln!(
                 stderr(),
@@ -174,7 +175,7 @@ impl Told<'_> {
 fn show(outcome: SavedOutcome, agent: &str) -> Result<bool> {
     // How a question is answered with the tool is of no use here.
     let told = SavedOutcome { question: false, ..outcome };
-    writeln!(stdout(), "{}", frame::render_result(agent, &told))
+    writeln!(stdout(), "{}", render_result(agent, &told))
         .context("failed to write to the screen")?;
     Ok(outcome.question)
 }

@@ -9,8 +9,7 @@ use tokio_util::{
     task::TaskTracker,
 };
 use volcanic_a2a_server::{
-    MemoryTasks, ServerConfig, ServerDeps, StaticKeys, router,
-    scripted::{Journal, ScriptRules, ScriptedAgent},
+    Journal, MemoryTasks, ScriptRules, ScriptedAgent, ServerConfig, ServerDeps, StaticKeys, router,
 };
 use volcanic_base::{Chance, Secret, SystemClock};
 

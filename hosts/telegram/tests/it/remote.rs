@@ -5,10 +5,9 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use volcanic_a2a_server::scripted::{Journal, JournalEntry, ScriptRules, ScriptedAgent};
 use volcanic_a2a_server::{
-    CallerAuth, MemoryTasks, OpenAccess, PushConfig, ServerConfig, ServerDeps, StaticKeys,
-    TaskStore, router, serve,
+    CallerAuth, Journal, JournalEntry, MemoryTasks, OpenAccess, PushConfig, ScriptRules,
+    ScriptedAgent, ServerConfig, ServerDeps, StaticKeys, TaskStore, router, serve,
 };
 use volcanic_base::{Chance, Secret, SystemClock};
 use volcanic_net::{NetClient, NetConfig};
