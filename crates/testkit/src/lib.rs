@@ -3,9 +3,14 @@
 //! A dev-dependency only. Use it from `tests/it`, never from in-file unit tests.
 
 mod bot_api;
+mod hostile;
 mod process;
 mod proxy;
 
 pub use bot_api::{BotApi, BotCall, BotFault, BotOutcome, NotSeen, SentMessage};
-pub use process::{Process, ProcessError, Program};
+pub use hostile::{
+    CardFault, HostileAgent, HostileHeard, HostilePlace, HostileProtocol, HostileTrick,
+    StreamFault, TaskFault, WireFault,
+};
+pub use process::{Measured, Process, ProcessError, Program};
 pub use proxy::{Exchange, RecordingProxy};

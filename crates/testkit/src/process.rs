@@ -14,6 +14,10 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
+mod measure;
+
+pub use measure::Measured;
+
 /// What to start, and with what.
 #[derive(Debug)]
 pub struct Program {
