@@ -84,6 +84,8 @@ pub struct AgentEntry {
     pub protocol: Option<AgentProtocol>,
     /// The binding to use instead of the card's first fitting one.
     pub binding: Option<AgentBinding>,
+    /// The routing key to send when the interface that is used names none.
+    pub tenant: Option<String>,
     /// Further headers for every request to the agent.
     pub headers: Vec<(HeaderName, KeySource)>,
     /// Origins beside that of `url` which may have the key and the headers, serialised (`https://a.example:8443`).
@@ -100,6 +102,7 @@ impl AgentEntry {
             description: None,
             protocol: None,
             binding: None,
+            tenant: None,
             headers: Vec::new(),
             trusted_origins: Vec::new(),
         }

@@ -77,6 +77,21 @@ impl RemoteAgent {
         }
     }
 
+    /// Uses a card that is at hand instead of reading one. A relative address in it counts from the entry's URL.
+    ///
+    /// # Errors
+    ///
+    /// [`ClientError`]: the key cannot be had, or the card leads nowhere we can or may go.
+    pub fn with_card(
+        entry: &AgentEntry,
+        card: AgentCard,
+        transport: Arc<dyn Transport>,
+        keys: &KeyResolver,
+        config: &ClientConfig,
+    ) -> Result<Self, ClientError> {
+        Self::over(entry, &Arc::new(Line::new(entry, transport, keys, config)?), card)
+    }
+
     fn over(entry: &AgentEntry, line: &Arc<Line>, card: AgentCard) -> Result<Self, ClientError> {
         let target = card::choose(entry, &card, line)?;
         let binding = Binding::new(Arc::clone(line), &card, target)?;

@@ -4,6 +4,8 @@ use http::{HeaderName, HeaderValue, header};
 use volcanic_a2a_types::{AgentCard, SecurityScheme};
 use volcanic_base::Secret;
 
+use crate::{AgentEntry, KeySource};
+
 /// The header for a key when the card names none.
 pub(crate) const DEFAULT_KEY_HEADER: HeaderName = HeaderName::from_static("x-api-key");
 
@@ -21,6 +23,21 @@ pub(crate) fn is_restricted(name: &HeaderName) -> bool {
     ];
     let prefixes = ["content-", "proxy-", "a2a-"];
     EXACT.contains(name) || prefixes.iter().any(|prefix| name.as_str().starts_with(prefix))
+}
+
+impl AgentEntry {
+    /// Adds a header to every request to the agent.
+    ///
+    /// # Errors
+    ///
+    /// Why there cannot be such a header: the exchange itself needs it, or the key travels in it.
+    pub fn add_header(&mut self, name: HeaderName, value: KeySource) -> Result<(), String> {
+        if is_restricted(&name) || (self.key.is_some() && is_key_header(&name)) {
+            return Err(format!("the header {name} cannot be set here"));
+        }
+        self.headers.push((name, value));
+        Ok(())
+    }
 }
 
 /// Whether a header is one that a key travels in.

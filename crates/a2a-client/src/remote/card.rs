@@ -108,7 +108,8 @@ pub(super) fn choose(
     if !is_trusted && (line.has_secrets() || !is_reachable) {
         return Err(ClientError::Untrusted { agent: line.agent.clone(), origin });
     }
-    let tenant = interface.tenant.clone();
+    // What the card names must be sent as it is (specification: 8.3.2); ours is for those that leave it open.
+    let tenant = interface.tenant.clone().or_else(|| entry.tenant.clone());
     Ok(CallTarget { url, tenant, binding, protocol, policy, is_trusted })
 }
 

@@ -207,3 +207,13 @@ fn own_origin_may_be_private() {
     );
     assert_eq!(target.unwrap().policy, GuardPolicy::Open);
 }
+
+#[test]
+fn a_tenant_of_ones_own_is_for_interfaces_that_name_none() {
+    let entry = AgentEntry { tenant: Some("mine".to_owned()), ..entry("https://a.example") };
+    for (named, wanted) in [(None, "mine"), (Some("theirs"), "theirs")] {
+        let mut card = card(&[("https://a.example/rpc", "JSONRPC", "1.0")]);
+        card.supported_interfaces[0].tenant = named.map(str::to_owned);
+        assert_eq!(chosen(&entry, &card).unwrap().tenant.as_deref(), Some(wanted));
+    }
+}
