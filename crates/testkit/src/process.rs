@@ -2,6 +2,7 @@
 
 use std::{
     ffi::{OsStr, OsString},
+    fs::File,
     io,
     path::Path,
     process::{ExitStatus, Stdio},
@@ -106,6 +107,13 @@ impl Program {
     #[must_use]
     pub fn current_dir(mut self, folder: impl AsRef<Path>) -> Self {
         self.command.current_dir(folder);
+        self
+    }
+
+    /// Writes its errors into a file.
+    #[must_use]
+    pub fn errors_into(mut self, file: File) -> Self {
+        self.command.stderr(file);
         self
     }
 
