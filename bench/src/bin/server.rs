@@ -1,0 +1,202 @@
+//! An agent that costs next to nothing, so that what is measured is the client: every answer is encoded beforehand, but
+//! for the id of the request.
+//!
+//! It listens on a free port of the loopback interface, prints its URL, and ends with its standard input.
+
+use std::{collections::HashMap, io::Write as _, sync::Arc};
+
+use anyhow::{Context as _, Result, bail};
+use bytes::{Buf as _, Bytes, BytesMut};
+use serde::Deserialize;
+use serde_json::{Value, json, value::RawValue};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpListener, TcpStream},
+};
+
+/// How many events a stream of small ones has.
+const EVENTS: usize = 1000;
+
+/// Stands in templates where the id of the request goes.
+const ID: &str = "\"@id@\"";
+
+#[derive(Deserialize)]
+struct Request<'b> {
+    #[serde(borrow)]
+    id: &'b RawValue,
+    method: String,
+    params: Value,
+}
+
+/// A text with a hole for the id.
+struct Template {
+    pieces: Vec<Vec<u8>>,
+}
+
+impl Template {
+    fn new(text: &str) -> Self {
+        Self { pieces: text.split(ID).map(|piece| piece.as_bytes().to_vec()).collect() }
+    }
+
+    fn fill(&self, id: &str, written: &mut Vec<u8>) {
+        for (index, piece) in self.pieces.iter().enumerate() {
+            if index > 0 {
+                written.extend_from_slice(id.as_bytes());
+            }
+            written.extend_from_slice(piece);
+        }
+    }
+
+    fn length(&self, id: &str) -> usize {
+        let pieces: usize = self.pieces.iter().map(Vec::len).sum();
+        pieces + (self.pieces.len() - 1) * id.len()
+    }
+}
+
+/// What there is to answer with.
+struct Answers {
+    card: Bytes,
+    task: Template,
+    /// Events by what asks for them.
+    streams: HashMap<String, Vec<Template>>,
+}
+
+impl Answers {
+    fn new(url: &str) -> Self {
+        let card = json!({"name": "Bench", "description": "Answers at once", "version": "1.0.0",
+            "supportedInterfaces": [
+                {"url": format!("{url}/"), "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}],
+            "capabilities": {"streaming": true}, "defaultInputModes": ["text/plain"],
+            "defaultOutputModes": ["text/plain"],
+            "skills": [{"id": "echo", "name": "Echo", "description": "Echoes", "tags": ["echo"]}]});
+        let small = (0..EVENTS).map(|number| {
+            event(&artifact(&format!("chunk {number}"), number > 0, number + 1 == EVENTS))
+        });
+        let mut streams = HashMap::from([("events".to_owned(), small.collect())]);
+        for bytes in [64 << 10, 1 << 20, 8 << 20] {
+            // Quotes and line ends, as text has them: they are escaped on the wire.
+            let line = "It said \"all is well\", and so it was.\n";
+            let text: String = line.chars().cycle().take(bytes).collect();
+            streams.insert(format!("large-{bytes}"), vec![event(&artifact(&text, false, true))]);
+        }
+        Self {
+            card: whole("application/json", &card.to_string()),
+            task: Template::new(&envelope(&task())),
+            streams,
+        }
+    }
+
+    fn answer(&self, body: &[u8]) -> Result<Vec<u8>> {
+        let request: Request<'_> = serde_json::from_slice(body)?;
+        let id = request.id.get();
+        let mut written = Vec::new();
+        if request.method == "GetTask" {
+            let length = self.task.length(id);
+            write!(
+                written,
+                "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n"
+            )?;
+            self.task.fill(id, &mut written);
+            return Ok(written);
+        }
+        let asked = request.params["message"]["parts"][0]["text"].as_str().unwrap_or_default();
+        let events = self.streams.get(asked).with_context(|| format!("no stream `{asked}`"))?;
+        written.extend_from_slice(
+            b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n",
+        );
+        for event in events {
+            write!(written, "{:x}\r\n", event.length(id))?;
+            event.fill(id, &mut written);
+            written.extend_from_slice(b"\r\n");
+        }
+        written.extend_from_slice(b"0\r\n\r\n");
+        Ok(written)
+    }
+}
+
+fn task() -> Value {
+    json!({"id": "t-1", "contextId": "c-1",
+        "status": {"state": "TASK_STATE_COMPLETED", "timestamp": "2026-11-30T12:00:00.000Z"},
+        "artifacts": [{"artifactId": "echo", "parts": [{"text": "Echo: hello"}]}]})
+}
+
+fn artifact(text: &str, append: bool, is_last: bool) -> Value {
+    json!({"artifactUpdate": {"taskId": "t-1", "contextId": "c-1", "append": append,
+        "lastChunk": is_last, "artifact": {"artifactId": "echo", "parts": [{"text": text}]}}})
+}
+
+fn envelope(result: &Value) -> String {
+    format!("{{\"jsonrpc\":\"2.0\",\"id\":{ID},\"result\":{result}}}")
+}
+
+fn event(result: &Value) -> Template {
+    Template::new(&format!("data: {}\n\n", envelope(result)))
+}
+
+fn whole(media_type: &str, body: &str) -> Bytes {
+    let length = body.len();
+    let head = format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: {media_type}\r\ncontent-length: {length}\r\n\r\n"
+    );
+    Bytes::from(head + body)
+}
+
+/// Answers the requests of one connection in turn.
+async fn serve(mut stream: TcpStream, answers: Arc<Answers>) -> Result<()> {
+    let mut received = BytesMut::with_capacity(8 << 10);
+    loop {
+        let Some(end) = received.windows(4).position(|bytes| bytes == b"\r\n\r\n") else {
+            if stream.read_buf(&mut received).await? == 0 {
+                return Ok(());
+            }
+            continue;
+        };
+        let head = str::from_utf8(&received[..end])?.to_owned();
+        received.advance(end + 4);
+        if head.starts_with("GET ") {
+            stream.write_all(&answers.card).await?;
+            continue;
+        }
+        let length = content_length(&head).context("a request without a length")?;
+        while received.len() < length {
+            if stream.read_buf(&mut received).await? == 0 {
+                bail!("a request that was cut");
+            }
+        }
+        let answer = answers.answer(&received[..length])?;
+        received.advance(length);
+        stream.write_all(&answer).await?;
+    }
+}
+
+fn content_length(head: &str) -> Option<usize> {
+    head.lines().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse().ok())?
+    })
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<()> {
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let url = format!("http://{}", listener.local_addr()?);
+    let answers = Arc::new(Answers::new(&url));
+    println!("{url}");
+    std::io::stdout().flush()?;
+    let mut running = tokio::task::JoinSet::new();
+    let mut orders = tokio::io::stdin();
+    let mut nothing = [0];
+    loop {
+        tokio::select! {
+            read = orders.read(&mut nothing) => if read? == 0 { return Ok(()) },
+            Some(ended) = running.join_next() => if let Err(error) = ended? {
+                eprintln!("a connection ended: {error:#}");
+            },
+            accepted = listener.accept() => {
+                let (stream, _) = accepted?;
+                stream.set_nodelay(true)?;
+                running.spawn(serve(stream, Arc::clone(&answers)));
+            }
+        }
+    }
+}
