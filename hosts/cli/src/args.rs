@@ -3,9 +3,21 @@
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand};
+use clap_complete::Shell;
 use volcanic_host::parse_duration;
 
+mod agent;
 mod examples;
+mod message;
+mod push_config;
+mod task;
+
+pub use agent::{AgentArgs, BindingName, ProtocolName};
+pub use message::{MessageParts, PartArg, PartValue, SendArgs};
+pub use push_config::{
+    PushConfigCommand, PushConfigCreateArgs, PushConfigIdArgs, PushConfigListArgs,
+};
+pub use task::{StateName, StatusArgs, SubscribeArgs, TaskArgs, TasksArgs, WatchArgs};
 
 /// A personal assistant that hands work to other agents and brings the outcome back.
 #[derive(Debug, Parser)]
@@ -14,6 +26,9 @@ pub struct Cli {
     /// The settings file [default: volcanic.toml in the home folder, if it is there].
     #[arg(long, global = true, value_name = "FILE")]
     pub config: Option<PathBuf>,
+    /// Print JSON on standard output, one value a line, errors as well.
+    #[arg(long, global = true)]
+    pub json: bool,
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
@@ -29,7 +44,7 @@ pub enum Command {
     #[command(after_help = examples::AGENTS)]
     Agents(AgentsArgs),
     /// Send a message to an agent and wait for the outcome.
-    #[command(after_help = examples::SEND)]
+    #[command(after_help = examples::SEND, override_usage = "volcanic send [OPTIONS] <AGENT> <TEXT or parts>")]
     Send(SendArgs),
     /// Ask an agent about a task.
     #[command(after_help = examples::STATUS)]
@@ -37,6 +52,18 @@ pub enum Command {
     /// Ask an agent to cancel a task.
     #[command(after_help = examples::CANCEL)]
     Cancel(TaskArgs),
+    /// List the tasks that an agent has for us.
+    #[command(after_help = examples::TASKS)]
+    Tasks(TasksArgs),
+    /// Print what an agent reports about a task, until it closes the stream.
+    #[command(after_help = examples::SUBSCRIBE)]
+    Subscribe(SubscribeArgs),
+    /// Follow a task to its end, and print the outcome.
+    #[command(after_help = examples::WATCH)]
+    Watch(WatchArgs),
+    /// Say where an agent reports a task's changes by itself (webhooks).
+    #[command(subcommand, after_help = examples::PUSH_CONFIG)]
+    PushConfig(PushConfigCommand),
     /// Show the tasks that the assistant of this workspace follows.
     #[command(after_help = examples::WATCHES)]
     Watches(WatchesArgs),
@@ -46,6 +73,12 @@ pub enum Command {
     /// Show everything on this machine: a remote agent, an assistant, and a crash in between.
     #[command(after_help = examples::DEMO)]
     Demo(DemoArgs),
+    /// Show every setting, its value and where it comes from; secrets are masked.
+    #[command(after_help = examples::SETTINGS)]
+    Settings,
+    /// Print what makes a shell complete these commands.
+    #[command(after_help = examples::COMPLETIONS)]
+    Completions(CompletionsArgs),
 }
 
 /// The workspace option.
@@ -74,71 +107,6 @@ pub struct AgentsArgs {
     #[command(flatten)]
     #[expect(missing_docs, reason = "described where it is defined")]
     pub at: WorkspaceArgs,
-    /// Print JSON.
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// How an agent is found.
-#[derive(Debug, Clone, Args)]
-pub struct AgentArgs {
-    /// A name from the workspace's agents.json, or an http(s) URL.
-    pub agent: String,
-    /// A file that holds the key of an agent given by URL; keys are never given on the command line.
-    #[arg(long, value_name = "FILE")]
-    pub key_file: Option<PathBuf>,
-    #[command(flatten)]
-    #[expect(missing_docs, reason = "described where it is defined")]
-    pub at: WorkspaceArgs,
-}
-
-/// `volcanic send`.
-#[derive(Debug, Args)]
-pub struct SendArgs {
-    #[command(flatten)]
-    #[expect(missing_docs, reason = "described where it is defined")]
-    pub to: AgentArgs,
-    /// The message.
-    pub text: String,
-    /// A file of the workspace to attach, as a path in it; may be given several times.
-    #[arg(long = "file", value_name = "FILE")]
-    pub files: Vec<String>,
-    /// Continue this conversation with the agent.
-    #[arg(long, value_name = "ID")]
-    pub context: Option<String>,
-    /// Answer the question of this task; its conversation is looked up.
-    #[arg(long, value_name = "ID")]
-    pub task: Option<String>,
-    /// How long to wait for the outcome, e.g. 90s or 10m; the task goes on afterwards.
-    #[arg(long, default_value = "60s", value_name = "TIME", value_parser = duration)]
-    pub wait: Duration,
-    /// Print the task as JSON; its files stay inside it and are not saved.
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// A task of an agent.
-#[derive(Debug, Clone, Args)]
-pub struct TaskArgs {
-    #[command(flatten)]
-    #[expect(missing_docs, reason = "described where it is defined")]
-    pub at: AgentArgs,
-    /// The task's id.
-    pub task: String,
-    /// Print the task as JSON.
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// `volcanic status`.
-#[derive(Debug, Args)]
-pub struct StatusArgs {
-    #[command(flatten)]
-    #[expect(missing_docs, reason = "described where it is defined")]
-    pub of: TaskArgs,
-    /// Wait this long for the outcome instead of answering at once.
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    pub wait: Option<Duration>,
 }
 
 /// `volcanic watches`.
@@ -147,9 +115,6 @@ pub struct WatchesArgs {
     #[command(flatten)]
     #[expect(missing_docs, reason = "described where it is defined")]
     pub at: WorkspaceArgs,
-    /// Print JSON.
-    #[arg(long)]
-    pub json: bool,
 }
 
 /// `volcanic serve`.
@@ -177,6 +142,22 @@ pub struct DemoArgs {
     pub tour: bool,
 }
 
+/// `volcanic completions`.
+#[derive(Debug, Args)]
+pub struct CompletionsArgs {
+    /// The shell.
+    pub shell: Shell,
+}
+
 fn duration(text: &str) -> Result<Duration, String> {
     parse_duration(text).map_err(|error| error.to_string())
+}
+
+/// A pause between two questions: never none, as agents are asked over a network.
+fn pause(text: &str) -> Result<Duration, String> {
+    let pause = duration(text)?;
+    if pause.is_zero() {
+        return Err("a pause is at least 1s".to_owned());
+    }
+    Ok(pause)
 }

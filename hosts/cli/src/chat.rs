@@ -16,6 +16,7 @@ use crate::{
     config::CliConfig,
     exit::Exit,
     input::{self, Input},
+    output::Format,
     screen::Screen,
     terminal::Terminal,
 };
@@ -58,6 +59,7 @@ pub(crate) enum Afterwards {
 pub(crate) async fn chat(
     args: &ChatArgs,
     config: &CliConfig,
+    format: Format,
     afterwards: Afterwards,
 ) -> Result<Exit> {
     let mut interrupt = signal(SignalKind::interrupt()).context("failed to listen to signals")?;
@@ -71,14 +73,16 @@ pub(crate) async fn chat(
         _ = terminate.recv() => return Ok(Exit::Done),
         started = start => started?,
     };
-    let (terminal, inputs) = match Terminal::open() {
+    // Programs get lines, also on a terminal.
+    let terminal = if format == Format::Json { None } else { Terminal::open() };
+    let (terminal, inputs) = match terminal {
         Some((terminal, inputs)) => (Some(terminal), inputs),
         None => (None, input::lines()),
     };
     let mut chat = Chat {
         events: assistant.session().subscribe(),
         assistant,
-        screen: Screen::new(terminal),
+        screen: Screen::new(terminal, format),
         inputs,
         files,
         was_interrupted: false,

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use volcanic_host::{
-    ClientSettings, ConfigError, HostEnvironment, LogLevel, OpenAiAccess, Settings, Variables, keys,
+    ClientSettings, ConfigError, EffectiveSetting, HostEnvironment, LogLevel, OpenAiAccess,
+    Settings, Variables, keys,
 };
 
 use crate::exit::UsageError;
@@ -23,6 +24,8 @@ pub struct CliConfig {
     pub log_level: Option<LogLevel>,
     /// What is handed on to agents' keys and to shell commands.
     pub environment: HostEnvironment,
+    /// All of them as `volcanic settings` shows them.
+    pub effective: Vec<EffectiveSetting>,
 }
 
 impl CliConfig {
@@ -39,6 +42,7 @@ impl CliConfig {
         let log_level = level.filter(|_| settings.is_said(&keys::LOG_LEVEL));
         let home = settings.home().to_owned();
         let environment = HostEnvironment::pick(variables);
+        let effective = settings.effective();
         let config = openai.zip(client).map(|(openai, client)| Self {
             home,
             openai,
@@ -46,6 +50,7 @@ impl CliConfig {
             ca_file,
             log_level,
             environment,
+            effective,
         });
         Ok(settings
             .finish(config)

@@ -20,6 +20,7 @@ use crate::{
     chat::{Afterwards, chat},
     config::CliConfig,
     exit::{Exit, told},
+    output::{Format, write_json},
 };
 
 /// How long the tour waits for anything.
@@ -44,7 +45,7 @@ Try, for example:
 ///
 /// # Errors
 /// When a process of the demo cannot be started; the tour's own failures are told and end with [`Exit::Failed`].
-pub(crate) async fn demo(args: &DemoArgs, config: &CliConfig) -> Result<Exit> {
+pub(crate) async fn demo(args: &DemoArgs, config: &CliConfig, format: Format) -> Result<Exit> {
     let folder = tempfile::Builder::new()
         .prefix("volcanic-demo-")
         .tempdir()
@@ -59,6 +60,9 @@ pub(crate) async fn demo(args: &DemoArgs, config: &CliConfig) -> Result<Exit> {
         chance: &chance,
         patience: PATIENCE,
     };
+    if format == Format::Json {
+        return tour_as_json(&deps).await;
+    }
     if args.tour || !(std::io::stdin().is_terminal() && std::io::stdout().is_terminal()) {
         let mut screen = std::io::stdout();
         return match run_tour(&deps, &mut screen).await {
@@ -70,6 +74,18 @@ pub(crate) async fn demo(args: &DemoArgs, config: &CliConfig) -> Result<Exit> {
         };
     }
     converse(&deps, config).await
+}
+
+/// Runs the tour for a program: what it told, once it is over.
+async fn tour_as_json(deps: &TourDeps<'_>) -> Result<Exit> {
+    let mut screen = Vec::new();
+    let missing = run_tour(deps, &mut screen).await.err().map(|error| told(&error));
+    let told = String::from_utf8_lossy(&screen);
+    let told: Vec<&str> = told.lines().filter(|line| !line.is_empty()).collect();
+    write_json(
+        &json!({ "tour": { "passed": missing.is_none(), "missing": missing, "told": told } }),
+    )?;
+    Ok(if missing.is_none() { Exit::Done } else { Exit::Failed })
 }
 
 async fn converse(deps: &TourDeps<'_>, config: &CliConfig) -> Result<Exit> {
@@ -87,7 +103,7 @@ async fn converse(deps: &TourDeps<'_>, config: &CliConfig) -> Result<Exit> {
     let client = ClientSettings { wait: config.client.wait.min(WAIT), ..config.client.clone() };
     let config = CliConfig { home: deps.folder.join("home"), client, ..config.clone() };
     let args = ChatArgs { at: WorkspaceArgs { workspace }, model: Some("scripted".to_owned()) };
-    let exit = chat(&args, &config, Afterwards::Gone).await;
+    let exit = chat(&args, &config, Format::Text, Afterwards::Gone).await;
     remote.kill().await?;
     exit
 }

@@ -2,6 +2,10 @@
 
 use std::{error::Error, fmt, process::ExitCode};
 
+mod failure;
+
+pub use failure::{Failure, report, told};
+
 /// What a command came to; the numbers are a promise to scripts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
@@ -44,24 +48,6 @@ impl Exit {
             Self::NeedsInput => 6,
         }
     }
-
-    /// How the program ends with an error.
-    pub fn of(error: &anyhow::Error) -> Self {
-        if error.is::<UsageError>() { Self::Usage } else { Self::Failed }
-    }
-}
-
-/// An error and its causes in one line, each said once: some errors tell their cause themselves.
-pub fn told(error: &anyhow::Error) -> String {
-    let mut text = error.to_string();
-    for cause in error.chain().skip(1) {
-        let cause = cause.to_string();
-        if !text.contains(&cause) {
-            text.push_str(": ");
-            text.push_str(&cause);
-        }
-    }
-    text
 }
 
 impl From<Exit> for ExitCode {
@@ -71,7 +57,8 @@ impl From<Exit> for ExitCode {
 }
 
 impl UsageError {
-    pub(crate) fn new(text: impl Into<String>) -> Self {
+    /// What is wrong, and how it can be mended.
+    pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
@@ -91,21 +78,5 @@ impl Error for UsageError {}
 impl<T, E: Into<anyhow::Error>> OrUsage<T> for Result<T, E> {
     fn or_usage(self) -> anyhow::Result<T> {
         self.map_err(|error| UsageError::of(error).into())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use anyhow::Context as _;
-
-    use super::*;
-
-    #[test]
-    fn a_fault_of_the_users_is_told_apart_whatever_stands_around_it() {
-        let wrong = Err::<(), _>(std::io::Error::other("no such thing")).context("the rules");
-        let wrong = wrong.or_usage().context("the chat cannot start").unwrap_err();
-        assert_eq!(Exit::of(&wrong), Exit::Usage);
-        assert_eq!(told(&wrong), "the chat cannot start: the rules: no such thing");
-        assert_eq!(Exit::of(&anyhow::anyhow!("the disk is full")), Exit::Failed);
     }
 }

@@ -1,17 +1,28 @@
 //! The `volcanic` command: see [`volcanic_cli`].
 
-use std::{io::Write as _, process::ExitCode};
+use std::process::ExitCode;
 
 use clap::Parser as _;
 use tracing_subscriber::EnvFilter;
-use volcanic_cli::{Cli, CliConfig, Exit, run, told};
+use volcanic_cli::{Cli, CliConfig, Command, Exit, UsageError, completions, report, run};
 use volcanic_host::LogLevel;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return misunderstood(&error),
+    };
+    let as_json = cli.json;
+    let end = |result: anyhow::Result<Exit>| match result {
+        Ok(exit) => exit.into(),
+        Err(error) => report(&error, as_json).into(),
+    };
+    if let Command::Completions(args) = &cli.command {
+        return end(completions(args));
+    }
     let config = match CliConfig::load(&std::env::vars_os().collect(), cli.config.as_deref()) {
         Ok(config) => config,
-        Err(error) => return fail(&error, Exit::of(&error)),
+        Err(error) => return end(Err(error)),
     };
     tracing_subscriber::fmt().with_writer(std::io::stderr).with_env_filter(logged(&config)).init();
     // Libraries below us bring more than one TLS provider; this one is used wherever none is named. It fails only when
@@ -19,17 +30,25 @@ fn main() -> ExitCode {
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
-        Err(error) => {
-            return fail(&anyhow::Error::from(error).context("failed to start"), Exit::Failed);
-        }
+        Err(error) => return end(Err(anyhow::Error::from(error).context("failed to start"))),
     };
-    let code = match runtime.block_on(run(cli, &config)) {
-        Ok(exit) => exit.into(),
-        Err(error) => fail(&error, Exit::of(&error)),
-    };
+    let code = end(runtime.block_on(run(cli, &config)));
     // A blocked read of the terminal must not hold the process.
     runtime.shutdown_background();
     code
+}
+
+/// Tells what is wrong with the command line, or what it asks to be told about.
+fn misunderstood(error: &clap::Error) -> ExitCode {
+    let wants_json = std::env::args_os().any(|argument| argument == "--json");
+    if error.use_stderr() && wants_json {
+        let text = error.to_string();
+        let text = text.trim_start_matches("error: ").trim_end();
+        return report(&UsageError::new(text).into(), true).into();
+    }
+    // With nobody to read it, it is as well.
+    let _ = error.print();
+    if error.use_stderr() { Exit::Usage.into() } else { Exit::Done.into() }
 }
 
 /// What is logged: what `RUST_LOG` says, else `Ops__Log__Level`, else errors, but never what people write to a model.
@@ -41,10 +60,4 @@ fn logged(config: &CliConfig) -> EnvFilter {
         Ok(off) => filter.add_directive(off),
         Err(_) => filter,
     }
-}
-
-fn fail(error: &anyhow::Error, exit: Exit) -> ExitCode {
-    // With standard error gone there is nobody to tell.
-    let _ = writeln!(std::io::stderr(), "volcanic: {}", told(error));
-    exit.into()
 }

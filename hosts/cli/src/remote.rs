@@ -1,67 +1,130 @@
-//! Remote agents from the command line: `agents`, `send`, `status`, `cancel`. None of them touches a watch.
+//! Remote agents from the command line. None of these commands touches a watch of the assistant's.
 
-use std::{
-    fmt::Write as _,
-    io::{Write as _, stderr, stdout},
-    path::Path,
-    sync::Arc,
-};
+use std::sync::Arc;
 
-use anyhow::{Context as _, Result};
-use serde_json::{Value, json};
-use url::Url;
-use volcanic_a2a_client::{
-    AGENTS_FILE, AgentEntry, AgentName, ClientConfig, ClientError, KeyResolver, KeySource,
-    RemoteAgent, read_agents,
-};
-use volcanic_base::Secret;
+use anyhow::Result;
+use volcanic_a2a_client::{AgentEntry, ClientConfig, ClientError, KeyResolver, RemoteAgent};
+use volcanic_base::ConfinedDir;
 use volcanic_host::{TransportSetupError, agent_transport, key_resolver};
 use volcanic_net::Transport;
 
 use crate::{
-    args::AgentArgs,
+    args::{AgentArgs, WorkspaceArgs},
     config::CliConfig,
-    exit::{Exit, OrUsage as _, UsageError},
+    exit::{Exit, Failure, UsageError},
     home::Home,
+    output::Format,
+    workspace,
 };
 
 mod agents;
+mod events;
+mod following;
+mod live;
+mod parts;
+mod push_configs;
+mod secrets;
+mod send;
+mod target;
 mod tasks;
+mod told;
 mod waiting;
+mod watching;
+
+use live::Live;
+use target::Target;
+use waiting::Waited;
 
 pub(crate) use agents::agents;
-pub(crate) use tasks::{cancel, send, status};
+pub(crate) use push_configs::push_config;
+pub(crate) use send::send;
+pub(crate) use tasks::{cancel, status, tasks};
+pub(crate) use watching::{subscribe, watch};
 
-/// Largest key file read.
-const MAX_KEY_BYTES: u64 = 16 << 10;
-
-/// What a command works with.
+/// What agents are called with.
 struct Caller {
     transport: Arc<dyn Transport>,
     keys: KeyResolver,
     config: ClientConfig,
-    max_file_bytes: u64,
 }
 
 impl Caller {
-    fn new(config: &CliConfig, workspace: &Path) -> Result<Self> {
-        let secrets = Home::secrets_of(workspace, &config.home)?;
+    fn new(at: &WorkspaceArgs, config: &CliConfig) -> Result<Self> {
+        let secrets = Home::secrets_of(&at.workspace, &config.home)?;
         Ok(Self {
             transport: transport(config)?,
             keys: key_resolver(config.environment.agent_keys.clone(), secrets),
             config: config.client.calls(),
-            max_file_bytes: config.client.max_file_bytes,
         })
     }
 
     async fn connect(&self, entry: &AgentEntry) -> Result<RemoteAgent, ClientError> {
-        RemoteAgent::connect(
-            entry,
-            Arc::clone(&self.transport),
-            Arc::clone(&self.keys),
-            &self.config,
-        )
-        .await
+        let (transport, keys) = (Arc::clone(&self.transport), Arc::clone(&self.keys));
+        RemoteAgent::connect(entry, transport, keys, &self.config).await
+    }
+}
+
+/// The one agent of a command, and how the command tells of it.
+struct Contact<'a> {
+    args: &'a AgentArgs,
+    workspace: ConfinedDir,
+    target: Target,
+    caller: Caller,
+    max_file_bytes: u64,
+    live: Live,
+    format: Format,
+}
+
+impl<'a> Contact<'a> {
+    /// Finds the agent, and calls nobody yet.
+    fn open(args: &'a AgentArgs, config: &CliConfig, format: Format) -> Result<Self> {
+        let workspace = workspace::open(&args.at.workspace)?;
+        let caller = Caller::new(&args.at, config)?;
+        let target = Target::find(args)?;
+        let live = Live::open(target.name(), config);
+        let max_file_bytes = config.client.max_file_bytes;
+        Ok(Self { args, workspace, target, caller, max_file_bytes, live, format })
+    }
+
+    /// Reads the agent's card, if it has to be read.
+    async fn connect(&self) -> Result<RemoteAgent, ClientError> {
+        self.live.says("connecting");
+        let remote = self.target.connect(&self.caller).await?;
+        self.live.says("asking");
+        Ok(remote)
+    }
+
+    /// Asks something that is answered soon, unless somebody is tired of it.
+    async fn ask<T>(
+        &self,
+        work: impl AsyncFnOnce(RemoteAgent) -> Result<T, ClientError>,
+    ) -> Result<T> {
+        self.bounded(async { work(self.connect().await?).await }).await
+    }
+
+    /// Does something that ends by itself, unless somebody is tired of it.
+    async fn bounded<T>(&self, work: impl Future<Output = Result<T, ClientError>>) -> Result<T> {
+        match waiting::bounded(&self.live, None, work).await {
+            Waited::Done(answer) => Ok(answer?),
+            Waited::TimeIsUp | Waited::Interrupted => Err(self.interrupted().into()),
+        }
+    }
+
+    fn interrupted(&self) -> Failure {
+        let text = format!("Stopped before agent \"{}\" answered.", self.target.name());
+        Failure::new(Exit::TimedOut, "interrupted", text).with("agent", self.target.name())
+    }
+
+    /// The words of another command on the same agent, for a person to copy.
+    fn command(&self, verb: &str, rest: &[&str]) -> String {
+        let agent = as_argument(&self.args.agent);
+        let options = self.args.options();
+        let rest = rest.iter().copied().chain(options.iter().map(String::as_str));
+        rest.fold(format!("volcanic {verb} {agent}"), |mut command, word| {
+            command.push(' ');
+            command.push_str(&as_argument(word));
+            command
+        })
     }
 }
 
@@ -73,94 +136,24 @@ pub(crate) fn transport(config: &CliConfig) -> Result<Arc<dyn Transport>> {
     })
 }
 
-/// The agent of that name in agents.json, or the one at that URL.
-fn find(args: &AgentArgs) -> Result<AgentEntry> {
-    let named = args.agent.as_str();
-    if named.contains("://") {
-        let url = Url::parse(named).with_context(|| format!("`{named}` is no URL")).or_usage()?;
-        if !matches!(url.scheme(), "http" | "https") {
-            let text =
-                format!("`{named}` is no http or https URL, and agents are reached by no other");
-            return Err(UsageError::new(text).into());
-        }
-        let name = AgentName::new("agent").context("the name of a nameless agent is wrong")?;
-        let mut entry = AgentEntry::new(name, url);
-        entry.key = args.key_file.as_deref().map(read_key).transpose()?.map(KeySource::Plain);
-        return Ok(entry);
+/// The text as a word of a command that people may copy: what a remote calls its task is one argument at most.
+fn as_argument(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.:/@%+,=".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text.to_owned();
     }
-    if args.key_file.is_some() {
-        return Err(UsageError::new(format!(
-            "--key-file is for an agent given by URL; the key of \"{named}\" stands in its entry in agents.json"
-        ))
-        .into());
-    }
-    let file = read_agents(&args.at.workspace).or_usage()?;
-    file.agent(named).cloned().ok_or_else(|| {
-        let names: Vec<_> = file.agents.iter().map(|entry| entry.name.as_str()).collect();
-        let path = args.at.workspace.join(AGENTS_FILE);
-        let listed = if names.is_empty() { "no agents".to_owned() } else { names.join(", ") };
-        let mut text = format!(
-            "there is no agent \"{named}\": {} lists {listed}. Add {{\"name\": \"{named}\", \"url\": \"https://…\"}} to it, name another folder with --workspace, or give the agent's URL instead",
-            path.display()
-        );
-        for skipped in &file.skipped {
-            text.push_str("\n  skipped in that file: ");
-            text.push_str(skipped);
-        }
-        UsageError::new(text).into()
-    })
+    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-fn read_key(path: &Path) -> Result<Secret> {
-    let shown = path.display();
-    let unusable = || format!("the key file `{shown}` cannot be used");
-    let metadata = std::fs::metadata(path).with_context(unusable).or_usage()?;
-    if !metadata.is_file() {
-        return Err(UsageError::new(format!("{}: it is no regular file", unusable())).into());
-    }
-    if metadata.len() > MAX_KEY_BYTES {
-        let text = format!("{}: it is over {MAX_KEY_BYTES} bytes", unusable());
-        return Err(UsageError::new(text).into());
-    }
-    let key = std::fs::read_to_string(path).with_context(unusable).or_usage()?;
-    let key = key.trim();
-    if key.is_empty() {
-        return Err(UsageError::new(format!("{}: it is empty", unusable())).into());
-    }
-    Ok(Secret::new(key))
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// Tells a failure and which exit code it is.
-fn fail(error: &ClientError, as_json: bool) -> Result<Exit> {
-    let exit = match error {
-        ClientError::Unreachable { .. } => Exit::Unreachable,
-        ClientError::KeyRejected { .. } => Exit::KeyRefused,
-        ClientError::TimedOut { .. } => Exit::TimedOut,
-        // It never came to a call: the entry in agents.json names a key that is not there.
-        ClientError::Key { .. } => Exit::Usage,
-        _ => Exit::Failed,
-    };
-    if as_json {
-        write_json(&json!({ "error": error.to_string() }))?;
-    } else {
-        writeln!(stderr(), "{error}")?;
+    #[test]
+    fn what_a_remote_calls_a_task_is_one_word_of_a_command() {
+        assert_eq!(as_argument("5c1e-b_2"), "5c1e-b_2");
+        assert_eq!(as_argument("http://a.example:1/b"), "http://a.example:1/b");
+        assert_eq!(as_argument("x; it's $(bad)"), r"'x; it'\''s $(bad)'");
+        assert_eq!(as_argument(""), "''");
     }
-    Ok(exit)
-}
-
-/// Writes a line of JSON in which no character can steer a terminal.
-fn write_json(value: &Value) -> Result<()> {
-    let mut line = String::new();
-    for character in value.to_string().chars() {
-        // Outside of ASCII, JSON has characters only inside of strings, where they may be written as escapes. The line
-        // breaks of Unicode are among them, so that a line stays a line.
-        match character {
-            '\u{7f}'..='\u{9f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
-                // Writing to a string cannot fail.
-                let _ = write!(line, "\\u{:04x}", u32::from(character));
-            }
-            plain => line.push(plain),
-        }
-    }
-    writeln!(stdout(), "{line}").context("failed to write the result")
 }

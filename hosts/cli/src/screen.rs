@@ -1,11 +1,13 @@
 //! The place where answers end up: the outbox is emptied onto it. Nothing on it can steer a terminal.
 
-use std::io::{self, Write as _};
-
 use anyhow::{Context as _, Result};
+use serde_json::json;
 use volcanic_agent_core::{OutboxItem, SessionStore, TargetId};
 
-use crate::terminal::Terminal;
+use crate::{
+    output::{Format, write_json, write_line},
+    terminal::Terminal,
+};
 
 /// What is put before an answer that may be on the screen already.
 const MAY_REPEAT: &str = "(may be a repeat) ";
@@ -15,13 +17,14 @@ const MAY_REPEAT: &str = "(may be a repeat) ";
 pub(crate) struct Screen {
     /// A person's terminal, on which text appears as it is written; a pipe gets whole answers.
     terminal: Option<Terminal>,
+    format: Format,
     /// The text of the reply that was shown while it was being written, since the last answer.
     streamed: String,
 }
 
 impl Screen {
-    pub(crate) fn new(terminal: Option<Terminal>) -> Self {
-        Self { terminal, streamed: String::new() }
+    pub(crate) fn new(terminal: Option<Terminal>, format: Format) -> Self {
+        Self { terminal, format, streamed: String::new() }
     }
 
     pub(crate) fn is_live(&self) -> bool {
@@ -38,10 +41,13 @@ impl Screen {
     /// Shows lines.
     pub(crate) async fn line(&mut self, text: &str) -> Result<()> {
         self.end_stream();
+        if self.format == Format::Json {
+            return write_json(&json!({ "note": text }));
+        }
         let text = visible(text);
         let written = match &mut self.terminal {
             Some(terminal) => terminal.lines(&text).await,
-            None => write(&format!("{text}\n")),
+            None => return write_line(&text),
         };
         written.context("failed to write to the screen")
     }
@@ -55,7 +61,11 @@ impl Screen {
     /// Gives the terminal back, and says a last thing to whoever still reads.
     pub(crate) fn leave(&mut self, text: &str) {
         self.terminal = None;
-        if let Err(error) = write(&format!("{}\n", visible(text))) {
+        let written = match self.format {
+            Format::Json => write_json(&json!({ "note": text })),
+            Format::Text => write_line(&visible(text)),
+        };
+        if let Err(error) = written {
             tracing::debug!(%error, "nobody reads any more");
         }
     }
@@ -97,6 +107,9 @@ impl Screen {
 
     async fn answer(&mut self, item: &OutboxItem) -> Result<()> {
         let body = item.body.trim_end();
+        if self.format == Format::Json {
+            return write_json(&json!({ "answer": body, "mayRepeat": item.may_repeat }));
+        }
         if self.is_live() && self.streamed.trim_end() == body {
             self.end_stream();
         } else {
@@ -112,7 +125,7 @@ impl Screen {
 
 /// The text with everything escaped that a terminal would act upon or that turns the direction of writing. Carriage
 /// returns are left out: they would let a line write over itself.
-fn visible(text: &str) -> String {
+pub(crate) fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {
         match character {
@@ -126,12 +139,6 @@ fn visible(text: &str) -> String {
         }
     }
     shown
-}
-
-fn write(text: &str) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    out.flush()
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! `volcanic serve`: a remote agent that follows rules.
 
-use std::{io::Write as _, path::Path, sync::Arc, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, Result};
+use serde_json::json;
 use tokio::{
     net::TcpListener,
     signal::unix::{SignalKind, signal},
@@ -18,6 +19,7 @@ use volcanic_net::{NetClient, NetConfig};
 use crate::{
     args::ServeArgs,
     exit::{Exit, OrUsage as _, UsageError},
+    output::{Format, write_json, write_line},
     workspace,
 };
 
@@ -34,7 +36,7 @@ const GRACE: Duration = Duration::from_secs(5);
 ///
 /// # Errors
 /// When the rules, the address or the workspace cannot be used.
-pub(crate) async fn serve(args: &ServeArgs) -> Result<Exit> {
+pub(crate) async fn serve(args: &ServeArgs, format: Format) -> Result<Exit> {
     if !args.listen.ip().is_loopback() {
         return Err(UsageError::new(format!(
             "--listen {} is not a loopback address: this agent answers everybody, so only this machine may reach it, e.g. 127.0.0.1:8080",
@@ -80,12 +82,14 @@ pub(crate) async fn serve(args: &ServeArgs) -> Result<Exit> {
     let address = listener.local_addr().context("failed to read the address")?;
     let routes = router(config, deps, &tracker, stop.clone());
 
-    let mut out = std::io::stdout();
-    writeln!(
-        out,
-        "listening on http://{address} (card: http://{address}/.well-known/agent-card.json)"
-    )?;
-    out.flush()?;
+    let url = format!("http://{address}");
+    let card = format!("{url}/.well-known/agent-card.json");
+    match format {
+        Format::Text => write_line(&format!("listening on {url} (card: {card})"))?,
+        Format::Json => {
+            write_json(&json!({ "listening": { "url": format!("{url}/"), "card": card } }))?;
+        }
+    }
 
     let mut interrupt = signal(SignalKind::interrupt()).context("failed to listen to signals")?;
     let mut terminate = signal(SignalKind::terminate()).context("failed to listen to signals")?;

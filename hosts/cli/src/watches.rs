@@ -1,6 +1,6 @@
 //! `volcanic watches`: what the assistant of a workspace follows, read without touching it.
 
-use std::{io::Write as _, path::Path};
+use std::path::Path;
 
 use anyhow::Result;
 use serde_json::json;
@@ -9,7 +9,13 @@ use volcanic_a2a_watch::WatchRecord;
 use volcanic_base::{Clock as _, SystemClock};
 use volcanic_store::{Store, StoreOpenError};
 
-use crate::{args::WatchesArgs, config::CliConfig, exit::Exit, home::Home};
+use crate::{
+    args::WatchesArgs,
+    config::CliConfig,
+    exit::Exit,
+    home::Home,
+    output::{Format, write_json, write_line},
+};
 
 /// The longest text of a remote that is shown on a line.
 const LINE: usize = 200;
@@ -18,7 +24,11 @@ const LINE: usize = 200;
 ///
 /// # Errors
 /// When the state cannot be read.
-pub(crate) async fn watches(args: &WatchesArgs, config: &CliConfig) -> Result<Exit> {
+pub(crate) async fn watches(
+    args: &WatchesArgs,
+    config: &CliConfig,
+    format: Format,
+) -> Result<Exit> {
     let home = Home::of(&args.at.workspace, &config.home)?;
     let (watches, has_run) = match Store::open_read_only(&home.database_of_assistant()) {
         Ok(store) => {
@@ -33,14 +43,13 @@ pub(crate) async fn watches(args: &WatchesArgs, config: &CliConfig) -> Result<Ex
         }
         Err(error) => return Err(error.into()),
     };
-    let mut out = std::io::stdout();
-    if args.json {
+    if format == Format::Json {
         let watches: Vec<_> = watches.iter().map(as_json).collect();
-        writeln!(out, "{}", json!({ "watches": watches }))?;
+        write_json(&json!({ "watches": watches }))?;
     } else if !has_run {
-        writeln!(out, "No chat has run here yet.")?;
+        write_line("No chat has run here yet.")?;
     } else if watches.is_empty() {
-        writeln!(out, "No watches.")?;
+        write_line("No watches.")?;
     } else {
         let now = SystemClock.now();
         for watch in &watches {
@@ -53,14 +62,13 @@ pub(crate) async fn watches(args: &WatchesArgs, config: &CliConfig) -> Result<Ex
                 .last_seen
                 .as_deref()
                 .map_or_else(String::new, |seen| format!(", last: {}", line(seen)));
-            writeln!(
-                out,
+            write_line(&format!(
                 "{}: task {} ({}, {}, {age} s old{next}{seen})",
                 watch.agent,
                 line(watch.task_id.as_str()),
                 watch.source.as_str(),
                 watch.state.as_str(),
-            )?;
+            ))?;
         }
     }
     Ok(Exit::Done)

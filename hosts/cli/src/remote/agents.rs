@@ -1,6 +1,6 @@
 //! `volcanic agents`: who may be called, and what their cards say.
 
-use std::io::Write;
+use std::fmt::Write as _;
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -8,11 +8,12 @@ use volcanic_a2a_client::{
     AGENTS_FILE, AgentEntry, ClientError, RemoteAgent, read_agents, sanitize_remote_line,
 };
 
-use super::{Caller, write_json};
+use super::Caller;
 use crate::{
     args::AgentsArgs,
     config::CliConfig,
     exit::{Exit, OrUsage as _},
+    output::{Format, write_json, write_line},
     workspace,
 };
 
@@ -23,54 +24,54 @@ const CARD_LINE: usize = 300;
 ///
 /// # Errors
 /// When the workspace or agents.json cannot be read.
-pub(crate) async fn agents(args: &AgentsArgs, config: &CliConfig) -> Result<Exit> {
+pub(crate) async fn agents(args: &AgentsArgs, config: &CliConfig, format: Format) -> Result<Exit> {
     workspace::open(&args.at.workspace)?;
-    let caller = Caller::new(config, &args.at.workspace)?;
+    let caller = Caller::new(&args.at, config)?;
     let file = read_agents(&args.at.workspace).or_usage()?;
     let asked =
         futures::future::join_all(file.agents.iter().map(|entry| caller.connect(entry))).await;
     let pairs = file.agents.iter().zip(&asked);
-    if args.json {
+    if format == Format::Json {
         let agents: Vec<Value> = pairs.map(|(entry, asked)| agent_json(entry, asked)).collect();
         write_json(&json!({ "agents": agents, "skipped": file.skipped }))?;
         return Ok(Exit::Done);
     }
-    let mut out = std::io::stdout();
     if file.agents.is_empty() {
         let path = args.at.workspace.join(AGENTS_FILE);
-        writeln!(
-            out,
+        write_line(&format!(
             "No agents. Write some to {}: [{{\"name\": \"travel-bot\", \"url\": \"https://travel.example/\"}}]",
             path.display()
-        )?;
+        ))?;
     }
     for (entry, asked) in pairs {
         match asked {
-            Ok(remote) => write_agent(&mut out, entry, remote)?,
+            Ok(remote) => write_line(&agent_lines(entry, remote))?,
             Err(error) => {
                 let how = if was_asked(error) { "unreachable" } else { "not asked" };
-                writeln!(out, "{} ({}): {how} ({error})", entry.name, entry.shown_url())?;
+                write_line(&format!("{} ({}): {how} ({error})", entry.name, entry.shown_url()))?;
             }
         }
     }
     for skipped in &file.skipped {
-        writeln!(out, "skipped: {skipped}")?;
+        write_line(&format!("skipped: {skipped}"))?;
     }
     Ok(Exit::Done)
 }
 
-fn write_agent(out: &mut impl Write, entry: &AgentEntry, remote: &RemoteAgent) -> Result<()> {
+fn agent_lines(entry: &AgentEntry, remote: &RemoteAgent) -> String {
     let card = remote.card();
     let said = entry.description.as_deref().unwrap_or(&card.description);
     let line = |text: &str| sanitize_remote_line(text, CARD_LINE);
     let streams = if remote.streams() { ", streams" } else { "" };
     let pushes = if remote.pushes() { ", pushes" } else { "" };
-    writeln!(out, "{} ({}): {}{streams}{pushes}", entry.name, entry.shown_url(), line(&card.name))?;
-    writeln!(out, "  {}", line(said))?;
+    let (name, url) = (&entry.name, entry.shown_url());
+    let mut lines =
+        format!("{name} ({url}): {}{streams}{pushes}\n  {}", line(&card.name), line(said));
     for skill in &card.skills {
-        writeln!(out, "  - {}: {}", line(&skill.id), line(&skill.description))?;
+        // Writing to a string cannot fail.
+        let _ = write!(lines, "\n  - {}: {}", line(&skill.id), line(&skill.description));
     }
-    Ok(())
+    lines
 }
 
 fn agent_json(entry: &AgentEntry, asked: &Result<RemoteAgent, ClientError>) -> Value {

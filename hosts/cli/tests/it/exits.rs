@@ -52,7 +52,9 @@ async fn what_the_agent_refuses_ends_with_1() {
         text.check(1, &["Agent \"demo\" refused: ", "-32001"]);
         let json = world.run(&[command, "demo", "no-such-task", "--json"]).await;
         assert_eq!(json.code, 1);
-        assert!(json.json()["error"].as_str().unwrap().contains("-32001"), "{json:?}");
+        let error = &json.json()["error"];
+        assert_eq!((&error["kind"], &error["code"]), (&json!("taskNotFound"), &json!(-32001)));
+        assert_eq!((&error["exitCode"], &error["agent"]), (&json!(1), &json!("demo")));
     }
     let done = world.run(&["send", "demo", "echo x"]).await;
     world.run(&["cancel", "demo", done.task()]).await.check(1, &["-32002"]);
@@ -70,7 +72,10 @@ async fn an_agent_that_is_not_there_ends_with_3() {
     }
     let json = world.run(&["send", "demo", "hello", "--json"]).await;
     assert_eq!(json.code, 3);
-    assert!(json.json()["error"].as_str().unwrap().starts_with("Could not reach"), "{json:?}");
+    let error = &json.json()["error"];
+    assert_eq!((&error["kind"], &error["exitCode"]), (&json!("unreachable"), &json!(3)));
+    assert!(error["message"].as_str().unwrap().starts_with("Could not reach"), "{error}");
+    assert_eq!(error["mayHaveArrived"], false, "{error}");
 }
 
 #[tokio::test]
@@ -96,7 +101,7 @@ async fn a_task_that_takes_longer_ends_with_5_and_says_how_to_go_on() {
     let sent = world.run(&["send", "demo", "slow 2s plum", "--wait", "0s"]).await;
     sent.check(5, &[" is working."]);
     let task = sent.task();
-    let hint = format!("volcanic status demo {task} --wait 10m");
+    let hint = format!("volcanic watch demo {task}\n");
     assert!(sent.err.contains(&hint), "{sent:?}");
     world.run(&["status", "demo", task]).await.check(5, &[" is working."]);
     let waited = world.run(&["status", "demo", task, "--wait", "15s"]).await;
@@ -123,7 +128,7 @@ async fn a_question_ends_with_6_and_its_answer_with_0() {
     let asked = world.run(&["send", "demo", "book a boat"]).await;
     asked.check(6, &[" is input-required.\nWhich day?"]);
     assert!(!asked.out.contains("action=send"), "{asked:?}");
-    let hint = format!("To answer: volcanic send demo --task {} 'TEXT'\n", asked.task());
+    let hint = format!("To answer: volcanic send demo TEXT --task {}\n", asked.task());
     assert_eq!(asked.err, hint);
     assert_eq!(world.run(&["status", "demo", asked.task()]).await.err, hint);
     let answered = world.run(&["send", "demo", "Monday", "--task", asked.task()]).await;

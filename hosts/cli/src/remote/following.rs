@@ -1,0 +1,134 @@
+//! Following a task until it settles: by its stream if there is one, else by asking. Only what is asked for decides.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use futures::StreamExt as _;
+use tokio::time::{Instant, sleep, timeout_at};
+use volcanic_a2a_client::{EventStream, RemoteAgent};
+use volcanic_a2a_types::{StreamResponse, Task};
+
+use super::events::Reporter;
+
+/// Pauses after a stream that failed or ended early; after as many in a row the agent is only asked.
+const REOPEN: [Duration; 3] =
+    [Duration::from_secs(1), Duration::from_secs(5), Duration::from_secs(15)];
+/// How long one stream is listened to before the task is looked at.
+const HOLD: Duration = Duration::from_mins(5);
+/// The shortest and the longest pause between two questions.
+const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(15));
+/// How much later an outcome may be noticed, as a part of the time that it took.
+const LATENESS: u32 = 20;
+/// The longest pause that an agent may ask for.
+const LONGEST: Duration = Duration::from_hours(1);
+
+/// A task that is followed.
+pub(super) struct Following<'a> {
+    pub(super) remote: &'a RemoteAgent,
+    pub(super) reporter: Reporter<'a>,
+    /// The pause between two questions, if the user wants another than the growing one.
+    pub(super) pause: Option<Duration>,
+    /// How many messages of its history are asked for.
+    pub(super) history: u32,
+    /// The task, as far as it is known.
+    pub(super) task: Task,
+}
+
+impl Following<'_> {
+    /// Returns when the task is settled.
+    ///
+    /// # Errors
+    /// What asking failed with, if it will fail again; anything else may pass.
+    ///
+    /// # Cancel safety
+    /// The task is as it was known last.
+    pub(super) async fn until_settled(&mut self) -> Result<()> {
+        let started = Instant::now();
+        let (mut failed, mut listen_at) = (0, started);
+        while !self.is_settled() {
+            let reopen = REOPEN.get(failed).filter(|_| self.remote.streams());
+            if let Some(pause) = reopen.filter(|_| Instant::now() >= listen_at) {
+                failed = if self.subscribe().await? { 0 } else { failed + 1 };
+                listen_at = Instant::now() + *pause;
+            }
+            let asked_later = self.read().await?;
+            if self.is_settled() {
+                break;
+            }
+            let growing = (started.elapsed() / LATENESS).clamp(PAUSES.0, PAUSES.1);
+            sleep(self.pause.unwrap_or(growing).max(asked_later)).await;
+        }
+        Ok(())
+    }
+
+    fn is_settled(&self) -> bool {
+        self.task.status.state.is_settled()
+    }
+
+    /// Reads the task; what passes is told and costs nothing but the pause that the agent asks for.
+    async fn read(&mut self) -> Result<Duration> {
+        match self.remote.get_task(&self.task.id, Some(self.history)).await {
+            Ok(task) => {
+                self.task = task;
+                // The outcome is told by whoever wants to know it.
+                if !self.is_settled() {
+                    self.reporter.read(&self.task)?;
+                }
+                Ok(Duration::ZERO)
+            }
+            Err(error) => {
+                let is_over = error.unreadable_task().is_some_and(|(state, _)| state.is_settled());
+                if is_over || !error.is_transient() {
+                    return Err(error.into());
+                }
+                self.reporter.trouble(&error);
+                Ok(error.retry_after().unwrap_or_default().min(LONGEST))
+            }
+        }
+    }
+
+    /// Subscribes to the task and listens. False when that was of no use.
+    async fn subscribe(&mut self) -> Result<bool> {
+        match self.remote.subscribe(&self.task.id).await {
+            Ok(mut events) => self.listen(&mut events).await,
+            Err(error) => {
+                tracing::debug!(%error, "failed to subscribe");
+                Ok(false)
+            }
+        }
+    }
+
+    /// Listens until the stream hints at the end, ends itself, or was held long enough. False when it ended early and had
+    /// nothing to say but how the task stands.
+    pub(super) async fn listen(&mut self, events: &mut EventStream) -> Result<bool> {
+        let until = Instant::now() + HOLD;
+        let mut heard = 0;
+        loop {
+            match timeout_at(until, events.next()).await {
+                Err(_) => return Ok(true),
+                Ok(None) => return Ok(heard > 1),
+                Ok(Some(Err(error))) => {
+                    tracing::debug!(%error, "a stream broke");
+                    return Ok(heard > 1);
+                }
+                Ok(Some(Ok(event))) => {
+                    heard += 1;
+                    self.reporter.event(&event)?;
+                    if self.hears(&event) {
+                        return Ok(true);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Notes how the task stands; true if it has settled, which is for a read to say.
+    fn hears(&mut self, event: &StreamResponse) -> bool {
+        let Some(status) = event.status() else { return false };
+        let is_settled = status.state.is_settled();
+        if !is_settled {
+            self.task.status.clone_from(status);
+        }
+        is_settled
+    }
+}

@@ -1,0 +1,205 @@
+//! `volcanic send`: one message, and what comes of it.
+
+use std::cell::Cell;
+
+use anyhow::Result;
+use futures::StreamExt as _;
+use serde_json::json;
+use tokio::time::Instant;
+use volcanic_a2a_client::{ClientError, EventStream, RemoteAgent, sanitize_remote_line};
+use volcanic_a2a_types::{
+    HOPS_METADATA, Message, MessageId, Part, SendMessageConfiguration, SendMessageRequest,
+    SendMessageResponse, StreamResponse, Task, TaskId, TaskState, TaskStatus,
+};
+use volcanic_base::Chance;
+
+use super::{
+    Contact, Waited,
+    events::{Reporter, Told},
+    following::Following,
+    parts,
+    waiting::bounded,
+};
+use crate::{
+    args::SendArgs,
+    config::CliConfig,
+    exit::{Exit, Failure},
+    output::{Format, is_gone, note},
+};
+
+/// What a message was answered with.
+enum Answer {
+    Message(Message),
+    Task(Task),
+    /// The task as the first event told of it, and the events after that.
+    Stream(Task, EventStream),
+}
+
+/// Sends a message and waits for the outcome.
+///
+/// # Errors
+/// A [`Failure`]; when the command line or a file of the user's is wrong, a usage error.
+pub(crate) async fn send(args: &SendArgs, config: &CliConfig, format: Format) -> Result<Exit> {
+    let contact = Contact::open(&args.to, config, format)?;
+    let parts = parts::read(&args.message, &contact)?;
+    // Who does not wait for the outcome still wants to know which task it is.
+    let waits = !args.is_async && !args.wait.is_zero();
+    let deadline = waits.then(|| Instant::now() + args.wait);
+    let told = if args.stream { Told::Everything } else { Told::Nothing };
+    let mut reporter = Reporter::new(&contact.live, format, told);
+
+    let has_left = Cell::new(false);
+    let sending = async {
+        let remote = contact.connect().await?;
+        let request = request(args, parts, &remote).await?;
+        contact.live.says("sending");
+        has_left.set(true);
+        let answer = if args.stream && remote.streams() {
+            stream(&remote, request, &mut reporter).await?
+        } else {
+            if args.stream {
+                note("(The agent does not stream, so it is asked how far it is.)");
+            }
+            call(&remote, request).await?
+        };
+        Ok::<_, anyhow::Error>((remote, answer))
+    };
+    let sent = bounded(&contact.live, deadline, sending).await;
+    let (remote, answer) = match sent {
+        Waited::Done(sent) => sent.map_err(|error| contact.not_sent(error, has_left.get()))?,
+        Waited::TimeIsUp => {
+            let agent = contact.target.name().to_owned();
+            let error = ClientError::TimedOut { agent }.into();
+            return Err(contact.not_sent(error, has_left.get()));
+        }
+        Waited::Interrupted => {
+            return Err(contact.not_sent(contact.interrupted().into(), has_left.get()));
+        }
+    };
+    let (task, events) = match answer {
+        // As an event it is told already.
+        Answer::Message(_) if args.stream && format == Format::Json && remote.streams() => {
+            return Ok(Exit::Done);
+        }
+        Answer::Message(message) => return contact.tell_message(&remote, &message),
+        Answer::Task(task) => (task, None),
+        Answer::Stream(task, events) => (task, Some(events)),
+    };
+    let history = args.history.unwrap_or_default();
+    let mut following =
+        Following { remote: &remote, reporter, pause: args.poll_interval, history, task };
+    if waits {
+        let work = async {
+            if let Some(mut events) = events {
+                following.listen(&mut events).await?;
+            }
+            following.until_settled().await
+        };
+        match bounded(&contact.live, deadline, work).await {
+            Waited::Done(followed) => {
+                followed.map_err(|error| contact.lost(error, &following.task))?
+            }
+            // Running out of time or patience is an outcome: the task as it stands is told, with its id.
+            Waited::TimeIsUp | Waited::Interrupted => {}
+        }
+    }
+    let exit = contact.tell(&remote, &following.task)?;
+    // The agent has it, which is all that was wanted.
+    Ok(if args.is_async && exit == Exit::TimedOut { Exit::Done } else { exit })
+}
+
+async fn request(
+    args: &SendArgs,
+    parts: Vec<Part>,
+    remote: &RemoteAgent,
+) -> Result<SendMessageRequest, ClientError> {
+    let mut message = Message::user(MessageId::from(Chance::from_os().uuid().to_string()), parts);
+    message.context_id = args.context.clone().map(Into::into);
+    if let Some(task) = &args.task {
+        let task_id = TaskId::from(task.clone());
+        if message.context_id.is_none() {
+            // Some agents lose the context of a follow-up that names only its task.
+            message.context_id = remote.get_task(&task_id, Some(0)).await?.context_id;
+        }
+        message.task_id = Some(task_id);
+    }
+    let mut configuration = SendMessageConfiguration::default();
+    configuration.return_immediately = !args.stream;
+    configuration.accepted_output_modes.clone_from(&args.accepted);
+    configuration.history_length =
+        args.history.map(|length| i32::try_from(length).unwrap_or(i32::MAX));
+    let mut request = SendMessageRequest::new(message);
+    request.configuration = Some(configuration);
+    request.metadata.get_or_insert_default().insert(HOPS_METADATA.to_owned(), json!(1));
+    Ok(request)
+}
+
+/// Sends a message, and returns as soon as the agent has said which task it is.
+async fn stream(
+    remote: &RemoteAgent,
+    request: SendMessageRequest,
+    reporter: &mut Reporter<'_>,
+) -> Result<Answer> {
+    let mut events = remote.send_streaming_message(request).await?;
+    while let Some(event) = events.next().await {
+        let event = event?;
+        reporter.event(&event)?;
+        let task = match event {
+            StreamResponse::Message(message) => return Ok(Answer::Message(message)),
+            StreamResponse::Task(task) => task,
+            StreamResponse::StatusUpdate(event) => {
+                Task::new(event.task_id, event.context_id, event.status)
+            }
+            // Which task it belongs to is said, how that one stands is not.
+            StreamResponse::ArtifactUpdate(event) => {
+                Task::new(event.task_id, event.context_id, TaskStatus::new(TaskState::default()))
+            }
+            _ => continue,
+        };
+        return Ok(Answer::Stream(task, events));
+    }
+    Err(unexpected(remote, "the stream ended before it said anything"))
+}
+
+/// Sends a message, and returns what it is answered with.
+async fn call(remote: &RemoteAgent, request: SendMessageRequest) -> Result<Answer> {
+    match remote.send_message(request).await? {
+        SendMessageResponse::Message(message) => Ok(Answer::Message(message)),
+        SendMessageResponse::Task(task) => Ok(Answer::Task(task)),
+        _ => Err(unexpected(remote, "it is neither a task nor a message")),
+    }
+}
+
+fn unexpected(remote: &RemoteAgent, reason: &str) -> anyhow::Error {
+    ClientError::Unexpected { agent: remote.name().to_owned(), reason: reason.to_owned() }.into()
+}
+
+impl Contact<'_> {
+    /// A failure to send, with what is known of the message.
+    fn not_sent(&self, error: anyhow::Error, has_left: bool) -> anyhow::Error {
+        if is_gone(&error) {
+            return error;
+        }
+        // An answer that was read, as any other word of the agent's, settles it.
+        let may_have_arrived = has_left
+            && error.downcast_ref::<ClientError>().is_none_or(ClientError::may_have_arrived);
+        let failure = Failure::of(&error).with("mayHaveArrived", may_have_arrived);
+        if !may_have_arrived {
+            return failure.into();
+        }
+        let look = self.command("tasks", &[]);
+        let advice = format!("The message may have arrived. To look for its task: {look}");
+        failure.advising(&advice).into()
+    }
+
+    /// A failure to follow a task, which is named.
+    pub(super) fn lost(&self, error: anyhow::Error, task: &Task) -> anyhow::Error {
+        if is_gone(&error) {
+            return error;
+        }
+        let id = sanitize_remote_line(task.id.as_str(), 200);
+        let again = self.command("status", &[&id]);
+        let failure = Failure::of(&error).with("taskId", task.id.as_str());
+        failure.advising(&format!("It is about task {id}. To ask again: {again}")).into()
+    }
+}

@@ -1,0 +1,97 @@
+//! How a task is told: the frame for people, or the task itself as JSON.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use volcanic_a2a_client::{
+    RemoteAgent, SavedOutcome, TaskOutcome, render_result, sanitize_remote_line,
+};
+use volcanic_a2a_types::{Message, Task, TaskState};
+
+use super::{Contact, events::message_lines};
+use crate::{
+    exit::{Exit, told},
+    output::{Format, note, write_json, write_line},
+};
+
+impl Contact<'_> {
+    /// Tells how a task stands; the files of a settled one are saved, unless JSON is wanted, which holds them.
+    pub(super) fn tell(&self, remote: &RemoteAgent, task: &Task) -> Result<Exit> {
+        let exit = exit_of(&task.status.state);
+        if self.format == Format::Json {
+            write_json(&BTreeMap::from([("task", task)]))?;
+            return Ok(exit);
+        }
+        let outcome = || TaskOutcome::from_task(task, self.max_file_bytes);
+        let (is_question, is_saved) = self.show(&outcome, remote)?;
+        self.show_history(task)?;
+        let id = sanitize_remote_line(task.id.as_str(), 200);
+        if exit == Exit::TimedOut {
+            let command = self.command("watch", &[&id]);
+            note(&format!("The agent works on. To follow it: {command}"));
+        }
+        if is_question {
+            let command = self.command("send", &["TEXT", "--task", &id]);
+            note(&format!("To answer: {command}"));
+        }
+        Ok(if exit == Exit::Done && !is_saved { Exit::Failed } else { exit })
+    }
+
+    /// Tells a reply that is no task.
+    pub(super) fn tell_message(&self, remote: &RemoteAgent, message: &Message) -> Result<Exit> {
+        if self.format == Format::Json {
+            write_json(&BTreeMap::from([("message", message)]))?;
+            return Ok(Exit::Done);
+        }
+        let outcome = || TaskOutcome::from_message(message, self.max_file_bytes);
+        let (_, is_saved) = self.show(&outcome, remote)?;
+        Ok(if is_saved { Exit::Done } else { Exit::Failed })
+    }
+
+    /// Shows an outcome, and returns whether it is a question and whether its files are saved.
+    fn show(
+        &self,
+        outcome: &impl Fn() -> TaskOutcome,
+        remote: &RemoteAgent,
+    ) -> Result<(bool, bool)> {
+        let agent = remote.name();
+        let (saved, is_saved) = match outcome().save(&self.workspace, agent) {
+            Ok(saved) => (saved, true),
+            Err(error) => {
+                // What the agent said, and which task it is, is worth more than its files.
+                let rest = TaskOutcome { files: Vec::new(), inline_bytes: usize::MAX, ..outcome() };
+                let shown = rest.save(&self.workspace, agent);
+                let error = anyhow::Error::from(error);
+                note(&format!("volcanic: {}", told(&error)));
+                (shown.map_err(|_| error)?, false)
+            }
+        };
+        let is_question = saved.question;
+        // How a question is answered with the tool is of no use here.
+        write_line(&render_result(agent, &SavedOutcome { question: false, ..saved }))?;
+        Ok((is_question, is_saved))
+    }
+
+    fn show_history(&self, task: &Task) -> Result<()> {
+        if task.history.is_empty() {
+            return Ok(());
+        }
+        write_line("History:")?;
+        for message in &task.history {
+            let role = message.role.as_str().trim_start_matches("ROLE_").to_lowercase();
+            let role = sanitize_remote_line(&role, 40);
+            write_line(format!("{role}:\n{}", message_lines(message)).trim_end())?;
+        }
+        Ok(())
+    }
+}
+
+/// How the program ends with a task in this state.
+pub(super) fn exit_of(state: &TaskState) -> Exit {
+    match state {
+        TaskState::Completed => Exit::Done,
+        TaskState::InputRequired | TaskState::AuthRequired => Exit::NeedsInput,
+        state if state.is_terminal() => Exit::Failed,
+        _ => Exit::TimedOut,
+    }
+}

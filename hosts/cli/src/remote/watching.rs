@@ -1,0 +1,105 @@
+//! `volcanic subscribe` and `watch`: what an agent reports about a task, and what the task comes to.
+
+use anyhow::Result;
+use futures::StreamExt as _;
+use tokio::time::Instant;
+use volcanic_a2a_client::{RemoteAgent, sanitize_remote_line};
+use volcanic_a2a_types::{TaskId, TaskState};
+
+use super::{
+    Contact, Waited,
+    events::{Reporter, Told},
+    following::Following,
+    told::exit_of,
+    waiting::bounded,
+};
+use crate::{
+    args::{SubscribeArgs, WatchArgs},
+    config::CliConfig,
+    exit::{Exit, Failure},
+    output::{Format, note},
+};
+
+/// Prints what an agent reports about a task, until the stream or the time ends.
+///
+/// # Errors
+/// A failure to ask, or of the stream; when the command line is wrong, a usage error.
+pub(crate) async fn subscribe(
+    args: &SubscribeArgs,
+    config: &CliConfig,
+    format: Format,
+) -> Result<Exit> {
+    let contact = Contact::open(&args.of.at, config, format)?;
+    let deadline = args.timeout.map(|timeout| Instant::now() + timeout);
+    let id = TaskId::from(args.of.task.as_str());
+    let mut reporter = Reporter::new(&contact.live, format, Told::Everything);
+    let mut state = TaskState::default();
+    let listening = async {
+        let remote = contact.connect().await?;
+        contact.must_stream(&remote)?;
+        let mut events = remote.subscribe(&id).await?;
+        while let Some(event) = events.next().await {
+            let event = event?;
+            reporter.event(&event)?;
+            if let Some(status) = event.status() {
+                state.clone_from(&status.state);
+            }
+        }
+        Ok::<_, anyhow::Error>(())
+    };
+    let why = match bounded(&contact.live, deadline, listening).await {
+        Waited::Done(ended) => {
+            ended?;
+            "The stream ended before the task did."
+        }
+        Waited::TimeIsUp => "The time is up.",
+        Waited::Interrupted => "Stopped listening, not the task.",
+    };
+    let exit = exit_of(&state);
+    if exit == Exit::TimedOut && format == Format::Text {
+        let follow = contact.command("watch", &[&sanitize_remote_line(&args.of.task, 200)]);
+        note(&format!("{why} To follow it: {follow}"));
+    }
+    Ok(exit)
+}
+
+/// Follows a task to its end and tells the outcome.
+///
+/// # Errors
+/// As [`subscribe`].
+pub(crate) async fn watch(args: &WatchArgs, config: &CliConfig, format: Format) -> Result<Exit> {
+    let contact = Contact::open(&args.of.at, config, format)?;
+    let deadline = Instant::now() + args.timeout.unwrap_or(config.client.watch_timeout);
+    let id = TaskId::from(args.of.task.as_str());
+    let asked = contact.ask(async |remote| {
+        let task = remote.get_task(&id, Some(0)).await?;
+        Ok((remote, task))
+    });
+    let (remote, task) = asked.await?;
+    let mut reporter = Reporter::new(&contact.live, format, Told::Changes);
+    if !task.status.state.is_settled() {
+        reporter.read(&task)?;
+    }
+    let pause = args.poll_interval;
+    let mut following = Following { remote: &remote, reporter, pause, history: 0, task };
+    match bounded(&contact.live, Some(deadline), following.until_settled()).await {
+        Waited::Done(followed) => followed.map_err(|error| contact.lost(error, &following.task))?,
+        // Running out of time or patience is an outcome.
+        Waited::TimeIsUp | Waited::Interrupted => {}
+    }
+    contact.tell(&remote, &following.task)
+}
+
+impl Contact<'_> {
+    /// Refuses to listen to an agent whose card does not offer that.
+    fn must_stream(&self, remote: &RemoteAgent) -> Result<(), Failure> {
+        if remote.streams() {
+            return Ok(());
+        }
+        let agent = remote.name();
+        let text = format!("The card of agent \"{agent}\" does not say that it streams.");
+        let advice = format!("`{}` asks it instead.", self.command("watch", &["TASK"]));
+        let failure = Failure::new(Exit::Failed, "unsupportedOperation", text);
+        Err(failure.with("agent", agent).advising(&advice))
+    }
+}
