@@ -20,6 +20,9 @@ pub struct ClientConfig {
     /// How long a stream may keep silent inside an event. Between events it may be silent for ever; who follows it
     /// decides when to look elsewhere.
     pub event_pause: Duration,
+    /// Whether our secrets stay in what a remote says. Only for tests, which show so that a secret would have been seen.
+    #[cfg(feature = "test-util")]
+    pub shows_secrets: bool,
 }
 
 impl ClientConfig {
@@ -35,6 +38,8 @@ impl ClientConfig {
             stream_limit: 256 << 20,
             comment_limit: 64 << 10,
             event_pause: Duration::from_mins(1),
+            #[cfg(feature = "test-util")]
+            shows_secrets: false,
         }
     }
 }

@@ -1,12 +1,12 @@
 //! What can go wrong between us and a remote agent.
 
-use std::time::Duration;
+use std::{error::Error, time::Duration};
 
 use volcanic_a2a_types::{A2aErrorKind, RpcError, TaskState};
 use volcanic_base::with_causes;
 use volcanic_net::NetError;
 
-use crate::{AGENTS_FILE, KeyError, frame::sanitize_remote_line};
+use crate::{AGENTS_FILE, KeyError, frame::sanitize_remote_line, remote::scrub::Scrubber};
 
 /// How much of a state's name is shown, in characters.
 const MAX_STATE: usize = 40;
@@ -136,6 +136,38 @@ impl ClientError {
         match error {
             NetError::TooLarge { limit } => Self::TooLarge { agent, limit },
             source => Self::Unreachable { agent, source },
+        }
+    }
+
+    /// The same without our secrets in what the remote put into it.
+    pub(crate) fn masked(self, scrubber: &Scrubber) -> Self {
+        let text = |text| scrubber.text(text);
+        match self {
+            Self::Unreachable { agent, source } => {
+                // What is left out of the text may still be in the details.
+                let tell = |cause: &(dyn Error + 'static)| {
+                    let shown = with_causes(cause);
+                    let is_detail = scrubber.changed(&format!("{cause:?}")).is_some();
+                    scrubber.changed(&shown).or_else(|| is_detail.then_some(shown))
+                };
+                Self::Unreachable { agent, source: source.retold(tell) }
+            }
+            Self::Refused { agent, mut error, retry_after } => {
+                error.message = text(error.message);
+                Self::Refused { agent, error, retry_after }
+            }
+            Self::Card { agent, reason } => Self::Card { agent, reason: text(reason) },
+            Self::Untrusted { agent, origin } => Self::Untrusted { agent, origin: text(origin) },
+            Self::Unexpected { agent, reason } => Self::Unexpected { agent, reason: text(reason) },
+            Self::UnreadableTask { agent, state, reason } => {
+                Self::UnreadableTask { agent, state, reason: text(reason) }
+            }
+            Self::TimedOut { .. }
+            | Self::KeyRejected { .. }
+            | Self::Http { .. }
+            | Self::Key { .. }
+            | Self::Unsupported { .. }
+            | Self::TooLarge { .. } => self,
         }
     }
 

@@ -1,12 +1,16 @@
 //! What came of a remote task: an answer, files and links.
 //!
-//! [`TaskOutcome::from_task`] takes a task apart without touching anything; [`TaskOutcome::save`] puts the files into
+//! [`RemoteAgent::outcome_of`](crate::RemoteAgent::outcome_of) takes a task apart without touching anything; [`TaskOutcome::save`] puts the files into
 //! the workspace, on disk before it returns, so that they can be named in what is told.
+
+use std::mem;
 
 use bytes::Bytes;
 use volcanic_a2a_types::{
     Artifact, ContextId, Message, Part, PartContent, Task, TaskId, TaskState,
 };
+
+use crate::remote::scrub::Scrubber;
 
 mod names;
 mod save;
@@ -70,7 +74,7 @@ impl TaskOutcome {
     /// The answer is the `response` artifact, else every artifact's text, else the status message. For a task that waits
     /// for us the status message, which is the question, comes first; one that failed or was rejected says why in its
     /// status message, so that is told too.
-    pub fn from_task(task: &Task, max_file_bytes: u64) -> Self {
+    pub(crate) fn from_task(task: &Task, max_file_bytes: u64) -> Self {
         let state = &task.status.state;
         let said = task.status.message.as_ref();
         let mut outcome = Self::empty(max_file_bytes);
@@ -98,7 +102,7 @@ impl TaskOutcome {
     }
 
     /// Takes a reply without a task apart.
-    pub fn from_message(message: &Message, max_file_bytes: u64) -> Self {
+    pub(crate) fn from_message(message: &Message, max_file_bytes: u64) -> Self {
         let mut outcome = Self::empty(max_file_bytes);
         for part in &message.parts {
             outcome.take(part, None);
@@ -106,6 +110,19 @@ impl TaskOutcome {
         outcome.answer = message_text(message);
         outcome.context_id.clone_from(&message.context_id);
         outcome
+    }
+
+    /// The same without our secrets.
+    pub(crate) fn masked(mut self, scrubber: &Scrubber) -> Self {
+        self.answer = scrubber.text(self.answer);
+        for text in self.links.iter_mut().chain(&mut self.skipped) {
+            *text = scrubber.text(mem::take(text));
+        }
+        for file in &mut self.files {
+            file.name = file.name.take().map(|name| scrubber.text(name));
+            file.bytes = scrubber.file(mem::take(&mut file.bytes));
+        }
+        self
     }
 
     fn empty(max_file_bytes: u64) -> Self {

@@ -8,12 +8,15 @@ use futures::{
 };
 use volcanic_a2a_types::{
     AgentCard, CancelTaskRequest, GetExtendedAgentCardRequest, GetTaskRequest, ListTasksRequest,
-    ListTasksResponse, SendMessageRequest, SendMessageResponse, SubscribeToTaskRequest, Task,
-    TaskId,
+    ListTasksResponse, Message, SendMessageRequest, SendMessageResponse, SubscribeToTaskRequest,
+    Task, TaskId,
 };
+use volcanic_base::Secret;
 use volcanic_net::Transport;
 
-use crate::{AgentBinding, AgentEntry, AgentProtocol, ClientConfig, ClientError, KeyResolver};
+use crate::{
+    AgentBinding, AgentEntry, AgentProtocol, ClientConfig, ClientError, KeyResolver, TaskOutcome,
+};
 
 pub(crate) mod auth;
 mod binding;
@@ -25,7 +28,7 @@ mod http_json;
 mod jsonrpc;
 mod line;
 mod operation;
-mod scrub;
+pub(crate) mod scrub;
 mod stream;
 mod webhooks;
 
@@ -63,7 +66,7 @@ impl RemoteAgent {
         config: &ClientConfig,
     ) -> Result<Self, ClientError> {
         let line = Arc::new(Line::new(entry, transport, &keys, config)?);
-        let card = card::fetch(&line, &entry.url).await?;
+        let card = card::fetch(&line, &entry.url).await.map_err(|error| line.masked(error))?;
         let public = Self::over(entry, &line, card)?;
         if !(line.has_key() && public.inner.card.capabilities.has_extended_card()) {
             return Ok(public);
@@ -93,8 +96,10 @@ impl RemoteAgent {
     }
 
     fn over(entry: &AgentEntry, line: &Arc<Line>, card: AgentCard) -> Result<Self, ClientError> {
-        let target = card::choose(entry, &card, line)?;
-        let binding = Binding::new(Arc::clone(line), &card, target)?;
+        let target = card::choose(entry, &card, line);
+        let binding = target
+            .and_then(|target| Binding::new(Arc::clone(line), &card, target))
+            .map_err(|error| line.masked(error))?;
         let inner = Inner { name: entry.name.to_string(), origin: entry.origin(), card, binding };
         Ok(Self { inner: Arc::new(inner) })
     }
@@ -133,6 +138,27 @@ impl RemoteAgent {
     /// The version of the protocol it is spoken to in.
     pub fn protocol(&self) -> AgentProtocol {
         self.inner.binding.protocol()
+    }
+
+    /// Takes a task of this agent apart, without our secrets: one that came in pieces is whole only now. `max_file_bytes`
+    /// is the largest file that is taken.
+    ///
+    /// The answer is the `response` artifact, else every artifact's text, else the status message. For a task that waits
+    /// for us the status message, which is the question, comes first; one that failed or was rejected says why in its
+    /// status message, so that is told too.
+    pub fn outcome_of(&self, task: &Task, max_file_bytes: u64) -> TaskOutcome {
+        TaskOutcome::from_task(task, max_file_bytes).masked(self.inner.binding.line().scrubber())
+    }
+
+    /// The same of a reply of this agent without a task.
+    pub fn outcome_of_reply(&self, message: &Message, max_file_bytes: u64) -> TaskOutcome {
+        TaskOutcome::from_message(message, max_file_bytes)
+            .masked(self.inner.binding.line().scrubber())
+    }
+
+    /// Takes this, too, out of what the agent says from now on: it was sent to it in an earlier call.
+    pub fn conceal(&self, secret: &Secret) {
+        self.inner.binding.line().scrubber().learn(secret);
     }
 
     fn tenant(&self) -> Option<String> {

@@ -2,6 +2,11 @@
 
 use std::{error::Error, io, net::IpAddr, sync::Arc};
 
+/// What a cause is told as in place of its own words.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Retold(String);
+
 /// An error of a request.
 ///
 /// It names the host and port at most: never a path, a query, a header or a body, which may carry secrets.
@@ -105,6 +110,31 @@ impl NetError {
             | Self::Tls { .. }
             | Self::Timeout { .. } => true,
             Self::Closed { .. } | Self::TooLarge { .. } => false,
+        }
+    }
+
+    /// The same with another text in place of its causes, if `tell` has one for them: TLS and HTTP let the remote put
+    /// words into them.
+    #[must_use]
+    pub fn retold(self, tell: impl Fn(&(dyn Error + 'static)) -> Option<String>) -> Self {
+        let io = |source: Arc<io::Error>| match tell(&*source) {
+            Some(text) => Arc::new(io::Error::new(source.kind(), Retold(text))),
+            None => source,
+        };
+        let any = |source: Arc<dyn Error + Send + Sync>| match tell(&*source) {
+            Some(text) => Arc::new(Retold(text)),
+            None => source,
+        };
+        match self {
+            Self::Certificates { source } => Self::Certificates { source: any(source) },
+            Self::Resolve { host, source } => Self::Resolve { host, source: io(source) },
+            Self::Connect { host, source } => Self::Connect { host, source: io(source) },
+            Self::Tls { host, source } => Self::Tls { host, source: any(source) },
+            Self::Closed { source } => Self::Closed { source: any(source) },
+            Self::Unusable { .. }
+            | Self::Refused { .. }
+            | Self::Timeout { .. }
+            | Self::TooLarge { .. } => self,
         }
     }
 

@@ -2,11 +2,15 @@
 
 use std::sync::Arc;
 
-use futures::stream::BoxStream;
+use futures::{StreamExt as _, TryStreamExt as _, stream::BoxStream};
 use volcanic_a2a_types::{AgentCard, StreamResponse};
 
 use super::{
-    card::CallTarget, endpoint::Endpoint, http_json::HttpJson, jsonrpc::JsonRpc, line::Line,
+    card::CallTarget,
+    endpoint::{AnswerLimits, Endpoint},
+    http_json::HttpJson,
+    jsonrpc::JsonRpc,
+    line::Line,
     operation::Operation,
 };
 use crate::{AgentBinding, AgentProtocol, ClientError};
@@ -50,6 +54,11 @@ impl Binding {
         self.endpoint().tenant.clone()
     }
 
+    /// The way to the agent.
+    pub(super) fn line(&self) -> &Arc<Line> {
+        &self.endpoint().line
+    }
+
     fn endpoint(&self) -> &Endpoint {
         match self {
             Self::JsonRpc(rpc) => &rpc.endpoint,
@@ -59,11 +68,7 @@ impl Binding {
 
     /// Asks for something and reads the answer.
     pub(super) async fn call<O: Operation>(&self, operation: &O) -> Result<O::Answer, ClientError> {
-        let limits = self.endpoint().call_limits();
-        match self {
-            Self::JsonRpc(rpc) => rpc.call(operation, limits).await,
-            Self::HttpJson(http) => http.call(operation, limits).await,
-        }
+        self.call_within(operation, self.endpoint().call_limits()).await
     }
 
     /// The same under the limits of a card.
@@ -71,11 +76,19 @@ impl Binding {
         &self,
         operation: &O,
     ) -> Result<O::Answer, ClientError> {
-        let limits = self.endpoint().card_limits();
-        match self {
+        self.call_within(operation, self.endpoint().card_limits()).await
+    }
+
+    async fn call_within<O: Operation>(
+        &self,
+        operation: &O,
+        limits: AnswerLimits,
+    ) -> Result<O::Answer, ClientError> {
+        let answer = match self {
             Self::JsonRpc(rpc) => rpc.call(operation, limits).await,
             Self::HttpJson(http) => http.call(operation, limits).await,
-        }
+        };
+        answer.map_err(|error| self.line().masked(error))
     }
 
     /// Asks for something that is answered with a stream.
@@ -83,9 +96,12 @@ impl Binding {
         &self,
         operation: &O,
     ) -> Result<BoxStream<'static, Result<StreamResponse, ClientError>>, ClientError> {
-        match self {
+        let opened = match self {
             Self::JsonRpc(rpc) => rpc.open_stream(operation).await,
             Self::HttpJson(http) => http.open_stream(operation).await,
-        }
+        };
+        let events = opened.map_err(|error| self.line().masked(error))?;
+        let line = Arc::clone(self.line());
+        Ok(events.map_err(move |error| line.masked(error)).boxed())
     }
 }

@@ -34,6 +34,9 @@ pub(super) struct CallTarget {
 /// Where the card of an agent is: at the well-known place below its base URL, unless the URL is that of the card.
 pub(super) fn card_url(base: &Url) -> Url {
     let mut url = base.clone();
+    // These would travel in the name of the host over HTTP/2. Both fail only for URLs that have no host.
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
     let is_card = base.path().to_ascii_lowercase().ends_with(".json");
     if !is_card {
         url.set_path(&format!("{}{AGENT_CARD_PATH}", base.path().trim_end_matches('/')));
@@ -98,8 +101,8 @@ pub(super) fn choose(
         .ok()
         .filter(|url| matches!(url.scheme(), "http" | "https") && url.username().is_empty())
         .ok_or_else(|| {
-            let url = sanitize_remote_line(&interface.url, MAX_WORD);
-            line.card_error(format!("its interface has the address {url}"))
+            let url = sanitize_remote_line(without_secrets(&interface.url), MAX_WORD);
+            line.card_error(format!("its interface has the address {url}, which cannot be called"))
         })?;
     let origin = url.origin().ascii_serialization();
     let is_trusted = origin == entry.origin() || entry.trusted_origins.contains(&origin);
@@ -111,6 +114,11 @@ pub(super) fn choose(
     // What the card names must be sent as it is (specification: 8.3.2); ours is for those that leave it open.
     let tenant = interface.tenant.clone().or_else(|| entry.tenant.clone());
     Ok(CallTarget { url, tenant, binding, protocol, policy, is_trusted })
+}
+
+/// An address that may be anything, up to where secrets may begin in it.
+fn without_secrets(url: &str) -> &str {
+    if url.contains('@') { "with a user name" } else { url.split(['?', '#']).next().unwrap_or(url) }
 }
 
 /// How we would speak at an interface, if we can.

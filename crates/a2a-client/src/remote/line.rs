@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode};
 use tokio::time::{Instant, timeout_at};
+use url::Url;
 use volcanic_base::Secret;
 use volcanic_net::{CallKind, NetBody, Transport, retry_after_by_date};
 
@@ -41,7 +42,8 @@ impl Line {
             headers.push((name.clone(), header));
             secrets.push(value);
         }
-        let scrubber = Scrubber::new(secrets.iter().map(Secret::expose));
+        secrets.extend(secrets_of(&entry.url));
+        let scrubber = scrubber(secrets, config);
         Ok(Self { agent, config: config.clone(), transport, key, headers, scrubber })
     }
 
@@ -63,8 +65,15 @@ impl Line {
         headers.extend(self.headers.iter().cloned());
     }
 
-    pub(super) fn scrub(&self, text: Bytes) -> Bytes {
-        self.scrubber.scrub(text)
+    /// What takes our secrets out of what the agent says.
+    pub(super) fn scrubber(&self) -> &Scrubber {
+        &self.scrubber
+    }
+
+    /// The same error without our secrets, which the remote may have put into it past every body: into the name of a
+    /// certificate, or in a writing that we undo.
+    pub(super) fn masked(&self, error: ClientError) -> ClientError {
+        error.masked(&self.scrubber)
     }
 
     /// Sends a request and waits for the head of the answer.
@@ -89,7 +98,7 @@ impl Line {
         deadline: Instant,
     ) -> Result<Bytes, ClientError> {
         match timeout_at(deadline, body.collect(limit)).await {
-            Ok(Ok(bytes)) => Ok(self.scrub(bytes)),
+            Ok(Ok(bytes)) => Ok(self.scrubber.scrub(bytes)),
             Ok(Err(error)) => Err(ClientError::from_net(&self.agent, error)),
             Err(_) => Err(self.timed_out()),
         }
@@ -118,4 +127,19 @@ impl Line {
             }
         }
     }
+}
+
+/// What may be secret in the address of an agent: every value of its query.
+fn secrets_of(url: &Url) -> impl Iterator<Item = Secret> + '_ {
+    url.query_pairs().map(|(_, value)| Secret::new(value))
+}
+
+#[cfg(feature = "test-util")]
+fn scrubber(secrets: Vec<Secret>, config: &ClientConfig) -> Scrubber {
+    if config.shows_secrets { Scrubber::pass_through() } else { Scrubber::new(secrets) }
+}
+
+#[cfg(not(feature = "test-util"))]
+fn scrubber(secrets: Vec<Secret>, _: &ClientConfig) -> Scrubber {
+    Scrubber::new(secrets)
 }

@@ -1,79 +1,211 @@
 //! Takes our own secrets out of what a remote says, in case it repeats them.
+//!
+//! A secret is found as it is, in base64 (alone or inside something longer), and both also behind escapes of JSON and
+//! percent-encoding, [`LAYERS`] of them. In text that was put together here, line breaks and characters without width in
+//! between do not hide it either. Values shorter than [`MIN_LENGTH`] are left alone. What an agent spells in a way of its
+//! own, backwards or a letter a line, cannot be found, and is not an accident.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, PoisonError, RwLock},
+};
 
 use bytes::Bytes;
-use memchr::memmem::Finder;
+use volcanic_base::Secret;
 
-/// What stands in place of a secret.
-const MASK: &[u8] = b"***";
+mod edit;
+mod forms;
+mod unescape;
+
+use edit::Edit;
+use forms::Form;
+use unescape::{Escape, Layer, Writing};
+
 /// Shorter values are too likely to be ordinary words, or names in the JSON itself.
 const MIN_LENGTH: usize = 8;
+/// How many escapes may stand around each other.
+const LAYERS: usize = 3;
+/// How many bytes one byte may take behind them; `\\u005c` for a `\` is the longest that is met.
+const STRETCH: usize = 12;
+/// How much is looked at behind escapes at once, in bytes.
+const WINDOW: usize = 64 << 10;
+/// How many secrets of single calls are remembered. More are in use only with that many watches at one agent.
+const MAX_LEARNED: usize = 64;
 
 /// Knows the secrets that are sent to one agent.
-pub(super) struct Scrubber {
-    finders: Vec<Finder<'static>>,
+pub(crate) struct Scrubber {
+    /// What every request carries.
+    own: Vec<Secret>,
+    known: RwLock<Known>,
+    passes_through: bool,
+}
+
+#[derive(Default)]
+struct Known {
+    /// What single calls carry, the oldest first.
+    learned: VecDeque<Secret>,
+    forms: Arc<Forms>,
+}
+
+/// Every form of every secret, the longest first, so that none is masked only in part.
+#[derive(Default)]
+struct Forms {
+    forms: Vec<Form>,
+    /// How far before and after an escape a hit may reach, in bytes.
+    reach: usize,
 }
 
 impl Scrubber {
-    pub(super) fn new<'s>(secrets: impl IntoIterator<Item = &'s str>) -> Self {
-        let mut finders = Vec::new();
-        for secret in secrets.into_iter().filter(|secret| secret.len() >= MIN_LENGTH) {
-            finders.push(Finder::new(secret).into_owned());
-            let quoted = serde_json::Value::from(secret).to_string();
-            let escaped = quoted.get(1..quoted.len() - 1).unwrap_or_default();
-            // Some writers of JSON escape the slash too, and keys in base64 have one.
-            for written in [escaped.to_owned(), escaped.replace('/', "\\/")] {
-                if written != secret {
-                    finders.push(Finder::new(&written).into_owned());
-                }
-            }
-        }
-        Self { finders }
+    pub(crate) fn new(own: Vec<Secret>) -> Self {
+        let forms = Arc::new(Forms::of(&own));
+        let known = RwLock::new(Known { learned: VecDeque::new(), forms });
+        Self { own, known, passes_through: false }
     }
 
-    /// The same text without the secrets; nothing is copied when there are none in it.
-    pub(super) fn scrub(&self, mut text: Bytes) -> Bytes {
-        for finder in &self.finders {
-            if finder.find(&text).is_none() {
-                continue;
-            }
-            let mut clean = Vec::with_capacity(text.len());
-            let mut rest = 0;
-            for found in finder.find_iter(&text) {
-                clean.extend_from_slice(&text[rest..found]);
-                clean.extend_from_slice(MASK);
-                rest = found + finder.needle().len();
-            }
-            clean.extend_from_slice(&text[rest..]);
-            text = clean.into();
+    /// One that hides nothing, to show that a secret would have been seen.
+    #[cfg(feature = "test-util")]
+    pub(crate) fn pass_through() -> Self {
+        Self { passes_through: true, ..Self::new(Vec::new()) }
+    }
+
+    /// Knows another secret from now on.
+    pub(crate) fn learn(&self, secret: &Secret) {
+        let is_known = |known: &Known| known.learned.contains(secret);
+        if self.passes_through
+            || secret.expose().len() < MIN_LENGTH
+            || is_known(&self.known.read().unwrap_or_else(PoisonError::into_inner))
+        {
+            return;
         }
-        text
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        if known.learned.len() >= MAX_LEARNED {
+            known.learned.pop_front();
+        }
+        known.learned.push_back(secret.clone());
+        known.forms = Arc::new(Forms::of(self.own.iter().chain(&known.learned)));
+    }
+
+    /// JSON without the secrets. It stays JSON, and what is in base64 stays that; nothing is copied when there are no
+    /// secrets in it.
+    pub(crate) fn scrub(&self, json: Bytes) -> Bytes {
+        let forms = self.forms();
+        forms.behind_escapes(forms.as_they_are(json, Form::mask), Writing::Json)
+    }
+
+    /// Text that was put together here, without the secrets.
+    pub(crate) fn text(&self, text: String) -> String {
+        let forms = self.forms();
+        if forms.forms.is_empty() {
+            return text;
+        }
+        let clean = forms.behind_escapes(text.into(), Writing::Text);
+        String::from_utf8(clean.into())
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+    }
+
+    /// The content of a file, as long as before.
+    pub(crate) fn file(&self, content: Bytes) -> Bytes {
+        self.forms().as_they_are(content, Form::long_mask)
+    }
+
+    /// What [`Scrubber::text`] makes of the text, if that is something else.
+    pub(crate) fn changed(&self, text: &str) -> Option<String> {
+        Some(self.text(text.to_owned())).filter(|clean| clean != text)
+    }
+
+    fn forms(&self) -> Arc<Forms> {
+        Arc::clone(&self.known.read().unwrap_or_else(PoisonError::into_inner).forms)
+    }
+}
+
+impl Forms {
+    fn of<'s>(secrets: impl IntoIterator<Item = &'s Secret>) -> Self {
+        let mut forms: Vec<Form> = secrets
+            .into_iter()
+            .flat_map(|secret| forms::parts(secret.expose()))
+            .filter(|secret| secret.len() >= MIN_LENGTH)
+            .flat_map(|secret| Form::all(&secret))
+            .collect();
+        forms.sort_by_key(|form| std::cmp::Reverse(form.len()));
+        let longest = forms.first().map_or(0, Form::len);
+        Self { forms, reach: longest * STRETCH }
+    }
+
+    /// Masks what stands there as it is. Secrets with quotes are never that in JSON: what looks so lies across its
+    /// strings.
+    fn as_they_are<'f>(&'f self, text: Bytes, mask: impl Fn(&'f Form) -> &'f [u8]) -> Bytes {
+        let plain = self.forms.iter().filter(|form| !form.needs_escapes());
+        plain.fold(text, |text, form| {
+            let mut edit = Edit::new(text);
+            while let Some(hit) = form.find(edit.rest()) {
+                edit.mask(hit, mask(form));
+            }
+            edit.finish()
+        })
+    }
+
+    /// Masks what stands behind escapes; in text also what stands there as it is. Looks at a window at a time, so that
+    /// the largest answers take little memory.
+    fn behind_escapes(&self, text: Bytes, writing: Writing) -> Bytes {
+        if self.forms.is_empty() {
+            return text;
+        }
+        let window = WINDOW.max(4 * self.reach);
+        let mut edit = Edit::new(text);
+        // Where the next escape is looked for, from what is left.
+        let mut from = 0;
+        while let Some(escape) = writing.next_escape(edit.rest(), from) {
+            edit.skip(escape.saturating_sub(self.reach));
+            let rest = edit.rest();
+            let is_last = rest.len() <= window;
+            let seen = rest.get(..window).unwrap_or(rest);
+            let (hits, end) = (self.hits(seen, writing), seen.len());
+            let mut done = 0;
+            for (hit, form) in hits {
+                edit.mask(hit.start - done..hit.end - done, form.mask());
+                done = hit.end;
+            }
+            if is_last {
+                break;
+            }
+            from = (end - self.reach).saturating_sub(done);
+        }
+        edit.finish()
+    }
+
+    /// What is found in a window, in order and apart from each other.
+    fn hits(&self, window: &[u8], writing: Writing) -> Vec<(std::ops::Range<usize>, &Form)> {
+        let mut found = Vec::new();
+        let mut layer = Layer::outermost(window);
+        let mut find = |layer: &Layer| {
+            for form in &self.forms {
+                found.extend(layer.find_all(form).map(|hit| (hit, form)));
+            }
+        };
+        if writing == Writing::Text {
+            find(&layer);
+        }
+        // One after the other, since a secret may look as if it were escaped itself.
+        let mut inside = writing;
+        for _ in 0..LAYERS {
+            for escape in [Escape::Json, Escape::Percent] {
+                if let Some(inner) = layer.without(escape, inside) {
+                    find(&inner);
+                    layer = inner;
+                }
+                inside = Writing::Text;
+            }
+        }
+        found.sort_by_key(|(hit, _)| (hit.start, std::cmp::Reverse(hit.end)));
+        let mut end = 0;
+        found.retain(|(hit, _)| {
+            let is_apart = hit.start >= end;
+            end = end.max(hit.end);
+            is_apart
+        });
+        found
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check(secret: &str, text: &'static str, expected: &str) {
-        assert_eq!(Scrubber::new([secret]).scrub(Bytes::from_static(text.as_bytes())), expected);
-    }
-
-    #[test]
-    fn secrets_are_masked_wherever_they_stand() {
-        check(
-            "k_planted",
-            r#"{"a":"k_planted k_planted","k_planted":1}"#,
-            r#"{"a":"*** ***","***":1}"#,
-        );
-        check("k\"planted\\", r#"{"a":"k\"planted\\"}"#, r#"{"a":"***"}"#);
-        check("k/planted", r#"{"a":"k\/planted k/planted"}"#, r#"{"a":"*** ***"}"#);
-        check("k_planted\"", r#"{"a":"k_planted\""}"#, r#"{"a":"***"}"#);
-        check("k_planted", "k_plante d", "k_plante d");
-    }
-
-    #[test]
-    fn short_values_are_left_alone() {
-        check("kind", r#"{"kind":"kind"}"#, r#"{"kind":"kind"}"#);
-    }
-}
+mod tests;

@@ -27,7 +27,7 @@ pub(super) fn events(
     async_stream::try_stream! {
         let mut reader = Reader::new(line, body);
         while let Some(event) = reader.next().await? {
-            let data = reader.line.scrub(Bytes::from(event.data));
+            let data = reader.line.scrubber().scrub(Bytes::from(event.data));
             let Event { event, is_last } = read(&reader.line, event.name.as_deref(), &data)?;
             yield event;
             if is_last {

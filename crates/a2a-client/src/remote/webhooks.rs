@@ -6,6 +6,8 @@ use volcanic_a2a_types::{
     TaskId, TaskPushNotificationConfig,
 };
 
+use volcanic_base::Secret;
+
 use super::RemoteAgent;
 use crate::ClientError;
 
@@ -20,6 +22,11 @@ impl RemoteAgent {
         mut config: TaskPushNotificationConfig,
     ) -> Result<TaskPushNotificationConfig, ClientError> {
         config.tenant = self.tenant();
+        // A refusal may repeat them.
+        let credentials = config.authentication.as_ref().and_then(|how| how.credentials.as_ref());
+        for secret in config.token.iter().chain(credentials) {
+            self.conceal(&Secret::new(secret.expose()));
+        }
         let made = self.inner.binding.call(&config).await?;
         match &config.task_id {
             Some(task_id) => self.checked_config(made, task_id, config.id.as_ref()),

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use futures::StreamExt as _;
 
-use volcanic_a2a_client::{ClientError, SavedOutcome, TaskOutcome};
+use volcanic_a2a_client::{ClientError, RemoteAgent, SavedOutcome};
 use volcanic_a2a_types::{A2aErrorKind, Task};
 
 use super::context::Context;
@@ -60,16 +60,17 @@ pub(super) async fn ask(
         context.forget(&query.workspace, &query.agent);
         agent(AgentError::Client(error))
     })?;
-    report(context, query, &task, refused).await
+    report(context, query, &remote, &task, refused).await
 }
 
 async fn report(
     context: &Context,
     query: &TaskQuery,
+    remote: &RemoteAgent,
     task: &Task,
     refused: Option<String>,
 ) -> Result<Asked, TaskError> {
-    let mut outcome = TaskOutcome::from_task(task, context.config.max_file_bytes);
+    let mut outcome = remote.outcome_of(task, context.config.max_file_bytes);
     outcome.inline_bytes = context.config.inline_bytes;
     if !task.status.state.is_settled() {
         // Files of a task that goes on are not final.

@@ -47,7 +47,7 @@ pub(super) async fn attend(
         settled = tokio::time::timeout(wait, settle(context, remote, &record.task_id, &mut hinted)) => settled.ok(),
     };
     let Some(task) = settled.flatten() else { return Waited::Unsettled { hinted } };
-    match save(context, &record.workspace, &record.agent, &task).await {
+    match save(context, &record.workspace, remote, &task).await {
         Ok(outcome) => {
             Waited::Settled { state: SettledState::of(&task), outcome: Box::new(outcome) }
         }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use volcanic_a2a_client::{ClientError, SavedOutcome, TaskOutcome, render_delivery};
+use volcanic_a2a_client::{ClientError, RemoteAgent, SavedOutcome, TaskOutcome, render_delivery};
 use volcanic_a2a_types::{
     A2aErrorKind, ContextId, Credential, PushConfigId, Task, TaskPushNotificationConfig, TaskState,
 };
@@ -27,16 +27,22 @@ pub(super) async fn read(context: &Context, record: &WatchRecord) -> ReadResult 
     if entry.origin() != record.origin {
         return ReadResult::OriginMoved;
     }
-    let answer = {
+    let (remote, answer) = {
         let _permit = context.reads.acquire().await;
         match context.connect(&record.workspace, &entry).await {
-            Ok(remote) => remote.get_task(&record.task_id, Some(0)).await,
+            Ok(remote) => {
+                if let Some(token) = &record.push_token {
+                    remote.conceal(token);
+                }
+                let answer = remote.get_task(&record.task_id, Some(0)).await;
+                (remote, answer)
+            }
             // Whatever is wrong with the card says nothing about the task.
             Err(error) => return passing(&error),
         }
     };
     match answer {
-        Ok(task) => told(context, record, &task).await,
+        Ok(task) => told(context, record, &remote, &task).await,
         Err(error) => {
             context.forget(&record.workspace, &record.agent);
             failed(record, &error)
@@ -86,7 +92,12 @@ fn news(
     }
 }
 
-async fn told(context: &Context, record: &WatchRecord, task: &Task) -> ReadResult {
+async fn told(
+    context: &Context,
+    record: &WatchRecord,
+    remote: &RemoteAgent,
+    task: &Task,
+) -> ReadResult {
     let state = &task.status.state;
     let (label, context_id) = (state.label(), task.context_id.clone());
     if !state.is_settled() || record.told.contains(&label) {
@@ -96,7 +107,7 @@ async fn told(context: &Context, record: &WatchRecord, task: &Task) -> ReadResul
     if record.told.contains(&state.mark) {
         return ReadResult::ToldBefore { state, context_id };
     }
-    match save(context, &record.workspace, &record.agent, task).await {
+    match save(context, &record.workspace, remote, task).await {
         Ok(saved) => {
             ReadResult::Settled { state, text: render_delivery(&record.agent, &saved), context_id }
         }
@@ -108,12 +119,12 @@ async fn told(context: &Context, record: &WatchRecord, task: &Task) -> ReadResul
 pub(super) async fn save(
     context: &Context,
     workspace: &Path,
-    agent: &str,
+    remote: &RemoteAgent,
     task: &Task,
 ) -> Result<SavedOutcome, Box<dyn std::error::Error + Send + Sync>> {
-    let mut outcome = TaskOutcome::from_task(task, context.config.max_file_bytes);
+    let mut outcome = remote.outcome_of(task, context.config.max_file_bytes);
     outcome.inline_bytes = context.config.inline_bytes;
-    save_outcome(workspace, agent, outcome).await
+    save_outcome(workspace, remote.name(), outcome).await
 }
 
 /// Saves an outcome's files, synced.

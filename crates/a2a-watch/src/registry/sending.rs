@@ -1,7 +1,7 @@
 //! The job behind `send`: keep the intent, send once, keep what it led to.
 
 use serde_json::Value;
-use volcanic_a2a_client::{AgentEntry, ClientError, RemoteAgent, SavedOutcome, TaskOutcome};
+use volcanic_a2a_client::{AgentEntry, ClientError, RemoteAgent, SavedOutcome};
 use volcanic_a2a_types::{
     ContextId, HOPS_METADATA, ListTasksRequest, Message, MessageId, Part, SendMessageConfiguration,
     SendMessageRequest, SendMessageResponse, Task,
@@ -69,7 +69,9 @@ pub(super) async fn send(
     };
     match remote.send_message(request(order, message_id, context_id)).await {
         Ok(SendMessageResponse::Task(task)) => kept(context, &send, task, remote, held).await,
-        Ok(SendMessageResponse::Message(message)) => replied(context, &send, message).await,
+        Ok(SendMessageResponse::Message(message)) => {
+            replied(context, &send, &remote, message).await
+        }
         Ok(_) => Sent::Unknown { reason: "it answered with something we do not know".to_owned() },
         Err(error) if !error.may_have_arrived() => {
             context.forget(&order.workspace, &order.agent);
@@ -227,9 +229,14 @@ fn new_watch(context: &Context, send: &SendRecord, task: &Task) -> WatchRecord {
     }
 }
 
-async fn replied(context: &Context, send: &SendRecord, message: Message) -> Sent {
+async fn replied(
+    context: &Context,
+    send: &SendRecord,
+    remote: &RemoteAgent,
+    message: Message,
+) -> Sent {
     let context_id = message.context_id.clone();
-    let mut outcome = TaskOutcome::from_message(&message, context.config.max_file_bytes);
+    let mut outcome = remote.outcome_of_reply(&message, context.config.max_file_bytes);
     outcome.inline_bytes = context.config.inline_bytes;
     match save_outcome(&send.workspace, &send.agent, outcome).await {
         Ok(reply) => Sent::Replied { context_id, reply: Box::new(reply) },

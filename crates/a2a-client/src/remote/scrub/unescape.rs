@@ -1,0 +1,150 @@
+//! Text with one layer of escapes taken off, and where each byte of it came from.
+
+use std::ops::Range;
+
+use memchr::{memchr, memchr2_iter};
+
+use super::forms::Form;
+
+/// What stands in place of a quote that ends a string of JSON: no secret has it.
+const BOUNDARY: u8 = 0;
+
+/// How a text is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Writing {
+    /// As JSON.
+    Json,
+    /// As people see it: line breaks and what has no width do not count.
+    Text,
+}
+
+impl Writing {
+    /// Where something is written that hides what it means, from `from` on. In text that may be anywhere.
+    pub(super) fn next_escape(self, text: &[u8], from: usize) -> Option<usize> {
+        match self {
+            Self::Json => {
+                let hides = |at: &usize| {
+                    // Only what is visible and ASCII stands in a secret.
+                    matches!(
+                        &text[*at..],
+                        [b'\\', b'u', b'0', b'0', b'2'..=b'7', ..]
+                            | [b'\\', b'/' | b'\\' | b'"', ..]
+                            | [b'%', b'2'..=b'7', ..]
+                    )
+                };
+                memchr2_iter(b'\\', b'%', text.get(from..)?).map(|at| from + at).find(hides)
+            }
+            Self::Text => (from < text.len()).then_some(from),
+        }
+    }
+}
+
+/// A way to hide what is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Escape {
+    /// As strings of JSON do it.
+    Json,
+    /// As URLs do it.
+    Percent,
+}
+
+/// Bytes, and the range that each has in the outermost text.
+pub(super) struct Layer {
+    bytes: Vec<u8>,
+    spans: Vec<(usize, usize)>,
+}
+
+impl Layer {
+    pub(super) fn outermost(text: &[u8]) -> Self {
+        Self { bytes: text.to_vec(), spans: (0..text.len()).map(|at| (at, at + 1)).collect() }
+    }
+
+    /// Where a form stands, in the outermost text.
+    pub(super) fn find_all<'l>(
+        &'l self,
+        form: &'l Form,
+    ) -> impl Iterator<Item = Range<usize>> + 'l {
+        form.find_all(&self.bytes).map(|hit| self.spans[hit.start].0..self.spans[hit.end - 1].1)
+    }
+
+    /// The next layer; `None` if nothing is escaped in this one.
+    pub(super) fn without(&self, escape: Escape, writing: Writing) -> Option<Self> {
+        let mark = match escape {
+            Escape::Json => b'\\',
+            Escape::Percent => b'%',
+        };
+        let is_plain = writing == Writing::Text
+            && memchr(mark, &self.bytes).is_none()
+            && !self.bytes.iter().copied().any(is_maybe_invisible);
+        if is_plain {
+            return None;
+        }
+        let mut inner = Self {
+            bytes: Vec::with_capacity(self.bytes.len()),
+            spans: Vec::with_capacity(self.bytes.len()),
+        };
+        let mut is_changed = false;
+        let mut at = 0;
+        while let Some(rest) = self.bytes.get(at..).filter(|rest| !rest.is_empty()) {
+            let (byte, length) = unit(rest, escape, writing);
+            let last = at + length - 1;
+            if let Some(byte) = byte {
+                inner.bytes.push(byte);
+                inner.spans.push((self.spans[at].0, self.spans[last].1));
+            }
+            is_changed |= length > 1 || byte != rest.first().copied();
+            at += length;
+        }
+        is_changed.then_some(inner)
+    }
+}
+
+/// The first byte behind its escape, or nothing if it has no width; and how many bytes it takes.
+fn unit(rest: &[u8], escape: Escape, writing: Writing) -> (Option<u8>, usize) {
+    let (is_json, is_percent) = (escape == Escape::Json, escape == Escape::Percent);
+    match rest {
+        [b'\\', b'u', digits @ ..] if is_json => match hex(digits, 4) {
+            Some(code @ 0x20..=0x7e) => (u8::try_from(code).ok(), 6),
+            Some(code) if is_invisible(code) => (None, 6),
+            Some(_) | None => (Some(b'\\'), 1),
+        },
+        [b'\\', escaped @ (b'"' | b'\\' | b'/'), ..] if is_json => (Some(*escaped), 2),
+        [b'%', digits @ ..] if is_percent => match hex(digits, 2) {
+            Some(code @ 0x20..=0x7e) => (u8::try_from(code).ok(), 3),
+            Some(_) | None => (Some(b'%'), 1),
+        },
+        [b'"', ..] if writing == Writing::Json => (Some(BOUNDARY), 1),
+        [b'\n' | b'\r' | b'\t', ..] if writing == Writing::Text => (None, 1),
+        [first, ..] if is_maybe_invisible(*first) => match invisible_length(rest) {
+            Some(length) => (None, length),
+            None => (Some(*first), 1),
+        },
+        [first, ..] => (Some(*first), 1),
+        [] => (None, 1),
+    }
+}
+
+fn hex(digits: &[u8], count: usize) -> Option<u32> {
+    let digits = digits.get(..count).filter(|digits| digits.iter().all(u8::is_ascii_hexdigit))?;
+    u32::from_str_radix(str::from_utf8(digits).ok()?, 16).ok()
+}
+
+/// Whether a character has no width, or only breaks or turns lines.
+fn is_invisible(code: u32) -> bool {
+    matches!(
+        code,
+        0xad | 0x34f | 0x61c | 0x180e | 0x200b..=0x200f | 0x2028..=0x202e | 0x2060..=0x206f | 0xfe00..=0xfe0f | 0xfeff
+    )
+}
+
+/// Whether an invisible character may begin with this byte, in UTF-8 or as a line break.
+fn is_maybe_invisible(first: u8) -> bool {
+    matches!(first, 0xc2 | 0xcd | 0xd8 | 0xe1 | 0xe2 | 0xef | b'\n' | b'\r' | b'\t')
+}
+
+/// How many bytes the invisible character takes that the text begins with.
+fn invisible_length(text: &[u8]) -> Option<usize> {
+    let length = if text.first()? >= &0xe0 { 3 } else { 2 };
+    let character = str::from_utf8(text.get(..length)?).ok()?.chars().next()?;
+    is_invisible(u32::from(character)).then_some(length)
+}
