@@ -1,18 +1,23 @@
 //! `<workspace>/.volcanic/a2a/agents.json`: the agents that may be called from a workspace.
 //!
 //! People and the assistant edit the file; it is read for every call and never written. A bad entry is left out and
-//! reported, the others still work.
+//! reported with all its faults, the others still work. Members that nobody here knows are left alone, unless they look
+//! like a misspelt one: those are reported too.
 
-use std::{fmt, path::Path};
+use std::{collections::HashMap, fmt, path::Path};
 
 use http::HeaderName;
-use serde_json::Value;
+use serde_json::value::RawValue;
 use url::Url;
-use volcanic_base::{ConfineError, ConfinedDir};
+use volcanic_base::{ConfineError, ConfinedDir, with_causes};
 
 use crate::KeySource;
 
 mod entry;
+mod members;
+
+use entry::EntryReader;
+use members::{Source, kind_of, place_after};
 
 /// Where the file lies in a workspace.
 pub const AGENTS_FILE: &str = ".volcanic/a2a/agents.json";
@@ -147,14 +152,32 @@ pub(crate) fn shown(url: &Url) -> String {
 pub struct AgentsFile {
     /// The usable entries, in the file's order.
     pub agents: Vec<AgentEntry>,
-    /// Why each other entry was left out, for people to read.
+    /// Why each other entry was left out, with everything that is wrong with it, for people to read.
     pub skipped: Vec<String>,
+    /// What looks like a mistake in entries that can be used, for people to read.
+    pub warnings: Vec<String>,
+    /// The names that skipped entries have, each with its place in `skipped`.
+    skipped_names: Vec<(String, usize)>,
 }
 
 impl AgentsFile {
     /// The agent of that name.
     pub fn agent(&self, name: &str) -> Option<&AgentEntry> {
         self.agents.iter().find(|entry| entry.name.as_str() == name)
+    }
+
+    /// Why the agent of that name was left out, if it stands in the file and cannot be used.
+    pub fn skipped_agent(&self, name: &str) -> Option<&str> {
+        if self.agent(name).is_some() {
+            return None;
+        }
+        let (_, place) = self.skipped_names.iter().find(|(skipped, _)| skipped == name)?;
+        self.skipped.get(*place).map(String::as_str)
+    }
+
+    fn skip(&mut self, name: Option<String>, label: &str, faults: &[String]) {
+        self.skipped_names.extend(name.map(|name| (name, self.skipped.len())));
+        self.skipped.push(format!("{label} ({})", faults.join("; ")));
     }
 }
 
@@ -163,23 +186,45 @@ impl AgentsFile {
 #[non_exhaustive]
 pub enum AgentsFileError {
     /// It cannot be read.
-    #[error("could not read {AGENTS_FILE}: {source}")]
+    #[error("could not read {AGENTS_FILE}: {}", with_causes(.source))]
     Unreadable {
         /// Why.
         #[source]
         source: ConfineError,
     },
-    /// It is not JSON; somebody may be editing it.
-    #[error("{AGENTS_FILE} is not valid JSON (line {line}, column {column})")]
-    NotJson {
-        /// Where reading stopped, from 1.
+    /// There is nothing in it; somebody may be writing it.
+    #[error("{AGENTS_FILE} is empty; a list without agents is []")]
+    Empty,
+    /// It is not text as JSON must be.
+    #[error("{AGENTS_FILE} is UTF-16 text; it must be saved as UTF-8")]
+    Utf16,
+    /// Some of it is not text at all.
+    #[error("{AGENTS_FILE} is not UTF-8 text (line {line}, column {column})")]
+    NotText {
+        /// Where the first byte stands that is none of a text's, from 1.
         line: usize,
         /// Where in that line, from 1.
         column: usize,
     },
+    /// It is not JSON; somebody may be editing it.
+    #[error("{AGENTS_FILE} is not valid JSON: {reason} (line {line}, column {column})")]
+    NotJson {
+        /// What is wrong there.
+        reason: String,
+        /// Where reading stopped, from 1.
+        line: usize,
+        /// Where in that line, from 1; 0 at its beginning.
+        column: usize,
+    },
     /// It is JSON, but not a list.
-    #[error("{AGENTS_FILE} does not hold a list of agents")]
-    NotAList,
+    #[error(
+        "{AGENTS_FILE} holds {found} where a list of agents must stand, like [{{\"name\": \"travel-bot\", \"url\": \
+         \"https://travel.example/\"}}]"
+    )]
+    NotAList {
+        /// What kind of value it holds.
+        found: &'static str,
+    },
 }
 
 /// Reads the file of a workspace. A missing file, or a missing workspace, means no agents. Blocks shortly.
@@ -198,22 +243,63 @@ pub fn read_agents(workspace: &Path) -> Result<AgentsFile, AgentsFileError> {
 }
 
 fn parse_agents(bytes: &[u8]) -> Result<AgentsFile, AgentsFileError> {
-    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    let value: Value = serde_json::from_slice(bytes)
-        .map_err(|error| AgentsFileError::NotJson { line: error.line(), column: error.column() })?;
-    let Value::Array(list) = value else { return Err(AgentsFileError::NotAList) };
+    let source = Source::new(text_of(bytes)?);
     let mut file = AgentsFile::default();
-    for (index, value) in list.iter().enumerate() {
-        match entry::read(value) {
-            Ok(entry) if file.agent(entry.name.as_str()).is_some() => {
-                file.skipped
-                    .push(format!("{} (the name is taken by an earlier entry)", entry.name));
+    let mut lines: HashMap<AgentName, usize> = HashMap::new();
+    for (index, raw) in list_of(source.text)?.into_iter().enumerate() {
+        let read = EntryReader::read(&source, raw);
+        let (name, label) = (read.name().map(str::to_owned), read.label(index));
+        let (entry, hints) = match read.finish() {
+            Ok(read) => read,
+            Err(faults) => {
+                file.skip(name, &label, &faults);
+                continue;
             }
-            Ok(entry) => file.agents.push(entry),
-            Err(reason) => file.skipped.push(format!("{} ({reason})", entry::label(value, index))),
+        };
+        if let Some(line) = lines.get(&entry.name) {
+            file.skip(name, &label, &[format!("its name is taken by the entry in line {line}")]);
+            continue;
         }
+        if !hints.is_empty() {
+            file.warnings.push(format!("{label} ({})", hints.join("; ")));
+        }
+        lines.insert(entry.name.clone(), source.line(raw.get()));
+        file.agents.push(entry);
     }
     Ok(file)
+}
+
+/// The file's text, without the mark that some editors put before it.
+fn text_of(bytes: &[u8]) -> Result<&str, AgentsFileError> {
+    // Without a mark of its own, UTF-16 shows by the zero beside the first bracket.
+    if let [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [0, _, ..] | [_, 0, ..] = bytes {
+        return Err(AgentsFileError::Utf16);
+    }
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    match str::from_utf8(bytes) {
+        Ok(text) if text.trim().is_empty() => Err(AgentsFileError::Empty),
+        Ok(text) => Ok(text),
+        Err(error) => {
+            let before = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
+            let (line, column) = place_after(&before);
+            Err(AgentsFileError::NotText { line, column })
+        }
+    }
+}
+
+/// The entries, not yet looked into.
+fn list_of(text: &str) -> Result<Vec<&RawValue>, AgentsFileError> {
+    let not_json = |error: serde_json::Error| {
+        let said = error.to_string();
+        // The place is told apart; what the parser says of the syntax holds nothing of the file.
+        let reason = said.split(" at line ").next().unwrap_or_default().to_owned();
+        AgentsFileError::NotJson { reason, line: error.line(), column: error.column() }
+    };
+    let whole: &RawValue = serde_json::from_str(text).map_err(not_json)?;
+    if !whole.get().starts_with('[') {
+        return Err(AgentsFileError::NotAList { found: kind_of(whole) });
+    }
+    serde_json::from_str(whole.get()).map_err(not_json)
 }
 
 #[cfg(test)]

@@ -20,18 +20,32 @@ pub enum KeySource {
 }
 
 impl KeySource {
-    /// Reads what stands in the file. `None` if it names an environment variable that may not hold a key.
-    pub(crate) fn parse(text: &str) -> Option<Self> {
+    /// Reads what stands in the file.
+    pub(crate) fn parse(text: &str) -> Result<Self, KeyFormError> {
         if let Some(name) = text.strip_prefix("env:") {
             let allowed =
                 name.strip_prefix(KEY_VARIABLE_PREFIX).is_some_and(|rest| !rest.is_empty());
-            return allowed.then(|| Self::Env(name.to_owned()));
+            return if allowed {
+                Ok(Self::Env(name.to_owned()))
+            } else {
+                Err(KeyFormError::ForeignVariable)
+            };
         }
-        Some(match text.strip_prefix("file:") {
-            Some(path) => Self::File(PathBuf::from(path)),
-            None => Self::Plain(Secret::new(text)),
-        })
+        match text.strip_prefix("file:") {
+            Some("") => Err(KeyFormError::NoPath),
+            Some(path) => Ok(Self::File(PathBuf::from(path))),
+            None => Ok(Self::Plain(Secret::new(text))),
+        }
     }
+}
+
+/// What is wrong with the form of a key in the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum KeyFormError {
+    /// It names an environment variable that may not hold a key.
+    ForeignVariable,
+    /// It names no file where it should.
+    NoPath,
 }
 
 /// Gives the value behind a [`KeySource`]. The host owns it, since only hosts read the environment and know where secrets
@@ -74,15 +88,16 @@ mod tests {
 
     #[test]
     fn forms_are_told_apart() {
-        assert_eq!(KeySource::parse("k_1"), Some(KeySource::Plain(Secret::new("k_1"))));
-        assert_eq!(KeySource::parse("env:A2A_KEY_X"), Some(KeySource::Env("A2A_KEY_X".to_owned())));
-        assert_eq!(KeySource::parse("file:/s/x"), Some(KeySource::File(PathBuf::from("/s/x"))));
+        assert_eq!(KeySource::parse("k_1"), Ok(KeySource::Plain(Secret::new("k_1"))));
+        assert_eq!(KeySource::parse("env:A2A_KEY_X"), Ok(KeySource::Env("A2A_KEY_X".to_owned())));
+        assert_eq!(KeySource::parse("file:/s/x"), Ok(KeySource::File(PathBuf::from("/s/x"))));
+        assert_eq!(KeySource::parse("file:"), Err(KeyFormError::NoPath));
     }
 
     #[test]
     fn only_variables_made_for_keys_can_be_named() {
         for text in ["env:TELEGRAM_BOT_TOKEN", "env:A2A_KEY_", "env:", "env:a2a_key_x"] {
-            assert_eq!(KeySource::parse(text), None, "{text}");
+            assert_eq!(KeySource::parse(text), Err(KeyFormError::ForeignVariable), "{text}");
         }
     }
 
