@@ -22,7 +22,7 @@ impl Contact<'_> {
             write_json(&BTreeMap::from([("task", task)]))?;
             return Ok(exit);
         }
-        let outcome = || TaskOutcome::from_task(task, self.max_file_bytes);
+        let outcome = || remote.outcome_of(task, self.max_file_bytes);
         let (is_question, is_saved) = self.show(&outcome, remote)?;
         self.show_history(task)?;
         let id = sanitize_remote_line(task.id.as_str(), 200);
@@ -43,7 +43,7 @@ impl Contact<'_> {
             write_json(&BTreeMap::from([("message", message)]))?;
             return Ok(Exit::Done);
         }
-        let outcome = || TaskOutcome::from_message(message, self.max_file_bytes);
+        let outcome = || remote.outcome_of_reply(message, self.max_file_bytes);
         let (_, is_saved) = self.show(&outcome, remote)?;
         Ok(if is_saved { Exit::Done } else { Exit::Failed })
     }
