@@ -21,8 +21,17 @@ use crate::{
 const MAX_SHOWN: usize = 60;
 
 /// The members that an entry may have.
-const MEMBERS: [&str; 8] =
-    ["name", "url", "key", "description", "protocol", "binding", "headers", "trustedOrigins"];
+const MEMBERS: [&str; 9] = [
+    "name",
+    "url",
+    "key",
+    "description",
+    "protocol",
+    "binding",
+    "tenant",
+    "headers",
+    "trustedOrigins",
+];
 
 /// What others call them, as [`meant`] compares it.
 const OTHER_WORDS: [(&str, &str); 12] = [
@@ -110,6 +119,7 @@ impl<'f> EntryReader<'f> {
         let description = self.text("description").map(|(text, _)| text);
         let protocol = self.read_protocol();
         let binding = self.read_binding();
+        let tenant = self.text("tenant").map(|(text, _)| text);
         let headers = self.read_headers();
         let trusted_origins = self.read_origins();
         self.entry = name.zip(url).map(|(name, url)| AgentEntry {
@@ -117,6 +127,7 @@ impl<'f> EntryReader<'f> {
             description,
             protocol,
             binding,
+            tenant,
             headers,
             trusted_origins,
             ..AgentEntry::new(name, url)

@@ -28,7 +28,7 @@ fn check_member(member: &str, fault: &str) {
 fn entry_with_everything_is_read_and_members_nobody_knows_are_left_alone() {
     let file = parse(
         r#"[{"name":"travel-bot","url":"https://travel.example/a?k=1","key":"k_1","description":"Trips","protocol":"1.0",
-            "binding":"jsonrpc","headers":{"X-Gateway":"env:A2A_KEY_GATE"},"trustedOrigins":["https://api.example:443/x"],
+            "binding":"jsonrpc","tenant":"t-1","headers":{"X-Gateway":"env:A2A_KEY_GATE"},"trustedOrigins":["https://api.example:443/x"],
             "unknown":{"kept":true},"note":"Alice's","owner":7}]"#,
     );
     let mut entry = AgentEntry::new(
@@ -39,6 +39,7 @@ fn entry_with_everything_is_read_and_members_nobody_knows_are_left_alone() {
     entry.description = Some("Trips".to_owned());
     entry.protocol = Some(AgentProtocol::V1);
     entry.binding = Some(AgentBinding::JsonRpc);
+    entry.tenant = Some("t-1".to_owned());
     entry.headers =
         vec![(HeaderName::from_static("x-gateway"), KeySource::Env("A2A_KEY_GATE".to_owned()))];
     entry.trusted_origins = vec!["https://api.example".to_owned()];

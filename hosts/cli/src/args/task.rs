@@ -83,7 +83,7 @@ pub struct WatchArgs {
     #[command(flatten)]
     #[expect(missing_docs, reason = "described where it is defined")]
     pub of: TaskArgs,
-    /// Follow it this long at most, e.g. 90s or 10m [default: A2AClient__WatchTimeout, a day].
+    /// Follow it this long at most, e.g. 90s or 10m [default: `A2AClient__WatchTimeout`, a day].
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub timeout: Option<Duration>,
     /// The pause between two questions where the agent does not stream [default: from 1s, growing].

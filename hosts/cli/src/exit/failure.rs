@@ -96,8 +96,9 @@ impl From<&ClientError> for Failure {
             ClientError::Http { agent, .. } => (Exit::Failed, "http", agent),
             ClientError::Card { agent, .. } => (Exit::Failed, "card", agent),
             ClientError::Untrusted { agent, .. } => (Exit::Failed, "untrusted", agent),
-            ClientError::Unexpected { agent, .. } => (Exit::Failed, "unexpectedAnswer", agent),
-            ClientError::UnreadableTask { agent, .. } => (Exit::Failed, "unexpectedAnswer", agent),
+            ClientError::Unexpected { agent, .. } | ClientError::UnreadableTask { agent, .. } => {
+                (Exit::Failed, "unexpectedAnswer", agent)
+            }
             ClientError::Unsupported { agent, .. } => (Exit::Failed, "unsupportedOperation", agent),
             ClientError::TooLarge { agent, .. } => (Exit::Failed, "tooLarge", agent),
             _ => return Self::new(Exit::Failed, "failed", error.to_string()),

@@ -33,7 +33,11 @@ pub(crate) async fn agents(args: &AgentsArgs, config: &CliConfig, format: Format
     let pairs = file.agents.iter().zip(&asked);
     if format == Format::Json {
         let agents: Vec<Value> = pairs.map(|(entry, asked)| agent_json(entry, asked)).collect();
-        write_json(&json!({ "agents": agents, "skipped": file.skipped }))?;
+        write_json(&json!({
+            "agents": agents,
+            "skipped": file.skipped,
+            "warnings": file.warnings,
+        }))?;
         return Ok(Exit::Done);
     }
     if file.agents.is_empty() {
@@ -54,6 +58,9 @@ pub(crate) async fn agents(args: &AgentsArgs, config: &CliConfig, format: Format
     }
     for skipped in &file.skipped {
         write_line(&format!("skipped: {skipped}"))?;
+    }
+    for warning in &file.warnings {
+        write_line(&format!("to be looked at: {warning}"))?;
     }
     Ok(Exit::Done)
 }

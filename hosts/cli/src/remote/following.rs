@@ -5,10 +5,11 @@ use std::time::Duration;
 use anyhow::Result;
 use futures::StreamExt as _;
 use tokio::time::{Instant, sleep, timeout_at};
-use volcanic_a2a_client::{EventStream, RemoteAgent};
+use volcanic_a2a_client::{EventStream, RemoteAgent, sanitize_remote_line};
 use volcanic_a2a_types::{StreamResponse, Task};
 
-use super::events::Reporter;
+use super::{Contact, Waited, events::Reporter, waiting::bounded};
+use crate::{exit::Failure, output::is_gone};
 
 /// Pauses after a stream that failed or ended early; after as many in a row the agent is only asked.
 const REOPEN: [Duration; 3] =
@@ -26,6 +27,8 @@ const LONGEST: Duration = Duration::from_hours(1);
 pub(super) struct Following<'a> {
     pub(super) remote: &'a RemoteAgent,
     pub(super) reporter: Reporter<'a>,
+    /// A stream of it that is open already.
+    pub(super) events: Option<EventStream>,
     /// The pause between two questions, if the user wants another than the growing one.
     pub(super) pause: Option<Duration>,
     /// How many messages of its history are asked for.
@@ -42,8 +45,11 @@ impl Following<'_> {
     ///
     /// # Cancel safety
     /// The task is as it was known last.
-    pub(super) async fn until_settled(&mut self) -> Result<()> {
+    async fn until_settled(&mut self) -> Result<()> {
         let started = Instant::now();
+        if let Some(mut events) = self.events.take() {
+            self.listen(&mut events).await?;
+        }
         let (mut failed, mut listen_at) = (0, started);
         while !self.is_settled() {
             let reopen = REOPEN.get(failed).filter(|_| self.remote.streams());
@@ -100,7 +106,7 @@ impl Following<'_> {
 
     /// Listens until the stream hints at the end, ends itself, or was held long enough. False when it ended early and had
     /// nothing to say but how the task stands.
-    pub(super) async fn listen(&mut self, events: &mut EventStream) -> Result<bool> {
+    async fn listen(&mut self, events: &mut EventStream) -> Result<bool> {
         let until = Instant::now() + HOLD;
         let mut heard = 0;
         loop {
@@ -130,5 +136,31 @@ impl Following<'_> {
             self.task.status.clone_from(status);
         }
         is_settled
+    }
+}
+
+impl Contact<'_> {
+    /// Follows a task until it settles. Running out of time or patience is an outcome: the task is as it was known last.
+    ///
+    /// # Errors
+    /// A failure that names the task.
+    pub(super) async fn follow(
+        &self,
+        following: &mut Following<'_>,
+        deadline: Option<Instant>,
+    ) -> Result<()> {
+        match bounded(&self.live, deadline, following.until_settled()).await {
+            Waited::Done(Err(error)) if !is_gone(&error) => {
+                let task = following.task.id.as_str();
+                let id = sanitize_remote_line(task, 200);
+                let advice = format!(
+                    "It is about task {id}. To ask again: {}",
+                    self.command("status", &[&id])
+                );
+                Err(Failure::of(&error).with("taskId", task).advising(&advice).into())
+            }
+            Waited::Done(followed) => followed,
+            Waited::TimeIsUp | Waited::Interrupted => Ok(()),
+        }
     }
 }

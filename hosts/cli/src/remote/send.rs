@@ -6,7 +6,7 @@ use anyhow::Result;
 use futures::StreamExt as _;
 use serde_json::json;
 use tokio::time::Instant;
-use volcanic_a2a_client::{ClientError, EventStream, RemoteAgent, sanitize_remote_line};
+use volcanic_a2a_client::{ClientError, EventStream, RemoteAgent};
 use volcanic_a2a_types::{
     HOPS_METADATA, Message, MessageId, Part, SendMessageConfiguration, SendMessageRequest,
     SendMessageResponse, StreamResponse, Task, TaskId, TaskState, TaskStatus,
@@ -85,23 +85,16 @@ pub(crate) async fn send(args: &SendArgs, config: &CliConfig, format: Format) ->
         Answer::Task(task) => (task, None),
         Answer::Stream(task, events) => (task, Some(events)),
     };
-    let history = args.history.unwrap_or_default();
-    let mut following =
-        Following { remote: &remote, reporter, pause: args.poll_interval, history, task };
+    let mut following = Following {
+        remote: &remote,
+        reporter,
+        events,
+        pause: args.poll_interval,
+        history: args.history.unwrap_or_default(),
+        task,
+    };
     if waits {
-        let work = async {
-            if let Some(mut events) = events {
-                following.listen(&mut events).await?;
-            }
-            following.until_settled().await
-        };
-        match bounded(&contact.live, deadline, work).await {
-            Waited::Done(followed) => {
-                followed.map_err(|error| contact.lost(error, &following.task))?
-            }
-            // Running out of time or patience is an outcome: the task as it stands is told, with its id.
-            Waited::TimeIsUp | Waited::Interrupted => {}
-        }
+        contact.follow(&mut following, deadline).await?;
     }
     let exit = contact.tell(&remote, &following.task)?;
     // The agent has it, which is all that was wanted.
@@ -190,16 +183,5 @@ impl Contact<'_> {
         let look = self.command("tasks", &[]);
         let advice = format!("The message may have arrived. To look for its task: {look}");
         failure.advising(&advice).into()
-    }
-
-    /// A failure to follow a task, which is named.
-    pub(super) fn lost(&self, error: anyhow::Error, task: &Task) -> anyhow::Error {
-        if is_gone(&error) {
-            return error;
-        }
-        let id = sanitize_remote_line(task.id.as_str(), 200);
-        let again = self.command("status", &[&id]);
-        let failure = Failure::of(&error).with("taskId", task.id.as_str());
-        failure.advising(&format!("It is about task {id}. To ask again: {again}")).into()
     }
 }

@@ -201,6 +201,10 @@ fn entry(args: &AgentArgs) -> Result<AgentEntry> {
     let named = args.agent.as_str();
     let file = read_agents(&args.at.workspace).or_usage()?;
     file.agent(named).cloned().ok_or_else(|| {
+        if let Some(fault) = file.skipped_agent(named) {
+            let text = format!("the entry of an agent in {AGENTS_FILE} cannot be used: {fault}");
+            return UsageError::new(text).into();
+        }
         let names: Vec<_> = file.agents.iter().map(|entry| entry.name.as_str()).collect();
         let path = args.at.workspace.join(AGENTS_FILE);
         let listed = if names.is_empty() { "no agents".to_owned() } else { names.join(", ") };

@@ -1,6 +1,6 @@
 //! `volcanic status`, `cancel` and `tasks`: what an agent says about its tasks.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, fmt::Write as _};
 
 use anyhow::Result;
 use tokio::time::Instant;
@@ -8,10 +8,9 @@ use volcanic_a2a_client::sanitize_remote_line;
 use volcanic_a2a_types::{ListTasksRequest, ListTasksResponse, Task, TaskId, TaskState};
 
 use super::{
-    Contact, Waited,
+    Contact,
     events::{Reporter, Told, message_lines},
     following::Following,
-    waiting::bounded,
 };
 use crate::{
     args::{StatusArgs, TaskArgs, TasksArgs},
@@ -43,16 +42,16 @@ pub(crate) async fn status(args: &StatusArgs, config: &CliConfig, format: Format
     });
     let (remote, task) = asked.await?;
     let reporter = Reporter::new(&contact.live, format, Told::Nothing);
-    let (pause, history) = (args.poll_interval, args.history);
-    let mut following = Following { remote: &remote, reporter, pause, history, task };
+    let mut following = Following {
+        remote: &remote,
+        reporter,
+        events: None,
+        pause: args.poll_interval,
+        history: args.history,
+        task,
+    };
     if deadline.is_some() {
-        match bounded(&contact.live, deadline, following.until_settled()).await {
-            Waited::Done(followed) => {
-                followed.map_err(|error| contact.lost(error, &following.task))?
-            }
-            // Running out of time or patience is an outcome.
-            Waited::TimeIsUp | Waited::Interrupted => {}
-        }
+        contact.follow(&mut following, deadline).await?;
     }
     contact.tell(&remote, &following.task)
 }
@@ -124,15 +123,16 @@ fn line(task: &Task) -> String {
     let word = |text: &str| sanitize_remote_line(text, WORD);
     let mut line = format!("{}  {}", word(task.id.as_str()), word(&task.status.state.label()));
     if let Some(at) = task.status.timestamp {
-        line.push_str(&format!("  {at}"));
+        // Writing to a string cannot fail.
+        let _ = write!(line, "  {at}");
     }
     if let Some(context) = &task.context_id {
-        line.push_str(&format!("  (context {})", word(context.as_str())));
+        let _ = write!(line, "  (context {})", word(context.as_str()));
     }
     let said = task.status.message.as_ref().map(message_lines).unwrap_or_default();
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
     if !said.is_empty() {
-        line.push_str(&format!("  {}", sanitize_remote_line(&said, SAID)));
+        let _ = write!(line, "  {}", sanitize_remote_line(&said, SAID));
     }
     line
 }

@@ -24,7 +24,7 @@ impl Contact<'_> {
         }
         let outcome = || remote.outcome_of(task, self.max_file_bytes);
         let (is_question, is_saved) = self.show(&outcome, remote)?;
-        self.show_history(task)?;
+        show_history(task)?;
         let id = sanitize_remote_line(task.id.as_str(), 200);
         if exit == Exit::TimedOut {
             let command = self.command("watch", &[&id]);
@@ -71,19 +71,19 @@ impl Contact<'_> {
         write_line(&render_result(agent, &SavedOutcome { question: false, ..saved }))?;
         Ok((is_question, is_saved))
     }
+}
 
-    fn show_history(&self, task: &Task) -> Result<()> {
-        if task.history.is_empty() {
-            return Ok(());
-        }
-        write_line("History:")?;
-        for message in &task.history {
-            let role = message.role.as_str().trim_start_matches("ROLE_").to_lowercase();
-            let role = sanitize_remote_line(&role, 40);
-            write_line(format!("{role}:\n{}", message_lines(message)).trim_end())?;
-        }
-        Ok(())
+fn show_history(task: &Task) -> Result<()> {
+    if task.history.is_empty() {
+        return Ok(());
     }
+    write_line("History:")?;
+    for message in &task.history {
+        let role = message.role.as_str().trim_start_matches("ROLE_").to_lowercase();
+        let role = sanitize_remote_line(&role, 40);
+        write_line(format!("{role}:\n{}", message_lines(message)).trim_end())?;
+    }
+    Ok(())
 }
 
 /// How the program ends with a task in this state.

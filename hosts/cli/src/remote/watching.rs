@@ -80,13 +80,15 @@ pub(crate) async fn watch(args: &WatchArgs, config: &CliConfig, format: Format) 
     if !task.status.state.is_settled() {
         reporter.read(&task)?;
     }
-    let pause = args.poll_interval;
-    let mut following = Following { remote: &remote, reporter, pause, history: 0, task };
-    match bounded(&contact.live, Some(deadline), following.until_settled()).await {
-        Waited::Done(followed) => followed.map_err(|error| contact.lost(error, &following.task))?,
-        // Running out of time or patience is an outcome.
-        Waited::TimeIsUp | Waited::Interrupted => {}
-    }
+    let mut following = Following {
+        remote: &remote,
+        reporter,
+        events: None,
+        pause: args.poll_interval,
+        history: 0,
+        task,
+    };
+    contact.follow(&mut following, Some(deadline)).await?;
     contact.tell(&remote, &following.task)
 }
 
