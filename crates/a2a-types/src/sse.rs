@@ -16,7 +16,8 @@ pub struct SseLimits {
     pub max_event: usize,
     /// One line that is no comment, in bytes.
     pub max_line: usize,
-    /// One comment, in bytes. Keep-alives are comments, so there may be any number of them.
+    /// What comes between two events with data and says nothing, in bytes: comments, which keep-alives are, blank lines, and
+    /// events without data.
     pub max_comment: usize,
 }
 
@@ -46,8 +47,8 @@ pub enum SseError {
         /// The limit, in bytes.
         limit: usize,
     },
-    /// A comment is too long.
-    #[error("a comment in the event stream is longer than {limit} bytes")]
+    /// Comments, blank lines and events without data are too long together.
+    #[error("the event stream brings nothing but comments for more than {limit} bytes")]
     CommentTooLong {
         /// The limit, in bytes.
         limit: usize,
@@ -66,6 +67,8 @@ pub struct SseDecoder {
     line_length: usize,
     /// Bytes of the event's lines so far.
     event_length: usize,
+    /// Bytes that said nothing since the last event with data.
+    idle_length: usize,
     /// How much of a byte order mark was seen; past its end once that question is settled.
     bom_seen: usize,
     /// The last byte was a carriage return, so a line feed next belongs to it.
@@ -135,6 +138,7 @@ impl SseDecoder {
             line: Line::Empty,
             line_length: 0,
             event_length: 0,
+            idle_length: 0,
             bom_seen: 0,
             after_return: false,
             name: Vec::new(),
@@ -163,10 +167,17 @@ impl SseDecoder {
             self.push(&BOM[..seen]);
         }
         if self.failure.is_none()
-            && let Err(failure) = self.end_line().and_then(|()| self.end_event())
+            && let Err(failure) = self.end_stream()
         {
             self.failure = Some(failure);
         }
+    }
+
+    fn end_stream(&mut self) -> Result<(), SseError> {
+        if self.line != Line::Empty {
+            self.end_line()?;
+        }
+        if self.has_data { self.end_event() } else { Ok(()) }
     }
 
     /// Gives the next event, or `None` until more bytes come.
@@ -260,15 +271,9 @@ impl SseDecoder {
     /// Counts bytes of a line against the limits, before any is kept. Of two limits passed at once the one passed first
     /// is told, so that the error does not depend on how the bytes were cut.
     fn count(&mut self, more: usize) -> Result<(), SseError> {
-        let SseLimits { max_event, max_line, max_comment } = self.limits;
+        let SseLimits { max_event, max_line, max_comment: _ } = self.limits;
         if self.line == Line::Comment {
-            self.line_length = self.line_length.saturating_add(more);
-            let too_long = self.line_length > max_comment;
-            return if too_long {
-                Err(SseError::CommentTooLong { limit: max_comment })
-            } else {
-                Ok(())
-            };
+            return self.count_idle(more);
         }
         let room_in_line = max_line.saturating_sub(self.line_length);
         let room_in_event = max_event.saturating_sub(self.event_length);
@@ -282,6 +287,13 @@ impl SseDecoder {
         self.line_length += more;
         self.event_length += more;
         Ok(())
+    }
+
+    /// Counts bytes that say nothing.
+    fn count_idle(&mut self, more: usize) -> Result<(), SseError> {
+        let limit = self.limits.max_comment;
+        self.idle_length = self.idle_length.saturating_add(more);
+        if self.idle_length > limit { Err(SseError::CommentTooLong { limit }) } else { Ok(()) }
     }
 
     fn end_line(&mut self) -> Result<(), SseError> {
@@ -305,11 +317,12 @@ impl SseDecoder {
     }
 
     fn end_event(&mut self) -> Result<(), SseError> {
-        self.event_length = 0;
+        let length = std::mem::take(&mut self.event_length);
         let name = std::mem::take(&mut self.name);
         if !std::mem::take(&mut self.has_data) {
-            return Ok(());
+            return self.count_idle(length.saturating_add(1));
         }
+        self.idle_length = 0;
         let mut data = std::mem::take(&mut self.data);
         data.pop();
         let data = String::from_utf8(data).map_err(|_| SseError::NotUtf8)?;

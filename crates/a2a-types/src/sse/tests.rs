@@ -137,7 +137,13 @@ fn limits_hold_to_the_byte() {
         result("id: 123456\nid: 123456\nid: 1\n"),
         Some(SseError::EventTooLarge { limit: 20 })
     );
-    assert_eq!(result(":12345\n:12345\n:12345\n:12345\n"), None, "comments count one by one");
+    assert_eq!(result(":12345\ndata: 1\n\n:12345\ndata: 2\n\n"), None, "an event ends the silence");
+    for silence in
+        [":12\n:123\n", "\n\n\n\n\n\n\n", "\r\n\r\n\r\n\r\n\r\n\r\n\r\n", "id\n\nid\n\nid\n\n"]
+    {
+        assert_eq!(result(silence), Some(SseError::CommentTooLong { limit: 6 }), "{silence:?}");
+    }
+    assert_eq!(result("\n\n\n\n\n\n"), None);
     assert_eq!(result(":123456\n"), Some(SseError::CommentTooLong { limit: 6 }));
 }
 
