@@ -1,15 +1,24 @@
 //! The client that reaches the network.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    error::Error,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use http::{HeaderValue, Request, Response, header};
 use http_body_util::Full;
+use hyper::ext::on_informational;
 use hyper_util::{
     client::legacy::Client,
     rt::{TokioExecutor, TokioTimer},
 };
+use tokio::sync::Notify;
 
 use crate::{
     CallKind, GuardPolicy, NetBody, NetError, RootCertificates, Transport,
@@ -49,6 +58,9 @@ impl Default for NetConfig {
         }
     }
 }
+
+/// How many interim answers may come before the answer; servers that use them send one or two.
+const MAX_INTERIM: usize = 100;
 
 type Pool = Client<Dialer, Full<Bytes>>;
 
@@ -132,11 +144,32 @@ impl Transport for NetClient {
             .or_insert(HeaderValue::from_static(concat!("volcanic/", env!("CARGO_PKG_VERSION"))));
         headers.entry(header::ACCEPT_ENCODING).or_insert(HeaderValue::from_static("identity"));
         let pool = self.pool(self.policy.max(asked), kind);
-        match pool.request(request.map(Full::new)).await {
-            Ok(response) => Ok(response.map(NetBody::new)),
-            Err(error) => Err(NetError::from_exchange(error)),
+        let mut request = request.map(Full::new);
+        let too_many = watch_interim(&mut request);
+        tokio::select! {
+            biased;
+            response = pool.request(request) => match response {
+                Ok(response) => Ok(response.map(NetBody::new)),
+                Err(error) => Err(NetError::from_exchange(error)),
+            },
+            () = too_many.notified() => {
+                let cause: Box<dyn Error + Send + Sync> = "too many interim answers".into();
+                Err(NetError::Closed { source: cause.into() })
+            }
         }
     }
+}
+
+/// Counts the interim answers to a request, as there may be any number of them; notified when there are too many.
+fn watch_interim<B>(request: &mut Request<B>) -> Arc<Notify> {
+    let (count, too_many) = (AtomicUsize::new(0), Arc::new(Notify::new()));
+    let notify = Arc::clone(&too_many);
+    on_informational(request, move |_| {
+        if count.fetch_add(1, Ordering::Relaxed) == MAX_INTERIM {
+            notify.notify_one();
+        }
+    });
+    too_many
 }
 
 /// A shared client is a transport too.

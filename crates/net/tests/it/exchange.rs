@@ -91,6 +91,29 @@ async fn body_cut_in_the_middle_is_an_error_after_what_came() {
 }
 
 #[tokio::test]
+async fn interim_answers_are_passed_over_but_not_for_ever() {
+    const INTERIM: &[u8] = b"HTTP/1.1 103 Early Hints\r\nlink: </plum>\r\n\r\n";
+    let server = Server::raw(|mut stream| async move {
+        let mut seen = [0; 64];
+        let _ = stream.read(&mut seen).await.unwrap();
+        for _ in 0..3 {
+            stream.write_all(INTERIM).await.unwrap();
+        }
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nplum").await;
+    })
+    .await;
+    let body = send(&client(), get(&server.url("/"))).await.unwrap().into_body();
+    assert_eq!(body.collect(4).await.unwrap(), "plum");
+    let server = Server::raw(|mut stream| async move {
+        // Until the client goes.
+        while stream.write_all(INTERIM).await.is_ok() {}
+    })
+    .await;
+    let error = send(&client(), get(&server.url("/"))).await.unwrap_err();
+    assert!(matches!(error, NetError::Closed { .. }), "{error:?}");
+}
+
+#[tokio::test]
 async fn nobody_listening_means_the_request_never_left() {
     let server = Server::raw(|_| async {}).await;
     let url = server.url("/");
