@@ -45,20 +45,30 @@ pub(crate) fn is_key_header(name: &HeaderName) -> bool {
     *name == header::AUTHORIZATION || *name == DEFAULT_KEY_HEADER
 }
 
+/// Why the key cannot be sent.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum KeyHeaderFault {
+    /// The card names a header that cannot be used.
+    Card,
+    /// The key cannot stand in a header; the reason.
+    Key(String),
+}
+
 /// The header that carries the key, by what the card says: `Authorization: Bearer` when every scheme on it is HTTP
 /// bearer, else the header named by its API-key scheme, else `X-API-Key`.
 ///
 /// # Errors
 ///
-/// The reason why the key cannot be sent.
+/// [`KeyHeaderFault`].
 pub(crate) fn key_header(
     card: &AgentCard,
     key: &Secret,
-) -> Result<(HeaderName, HeaderValue), String> {
+) -> Result<(HeaderName, HeaderValue), KeyHeaderFault> {
     let schemes = || card.security_schemes.values();
     let is_bearer = |scheme: &SecurityScheme| matches!(scheme, SecurityScheme::HttpAuth(http) if http.scheme.eq_ignore_ascii_case("bearer"));
     if !card.security_schemes.is_empty() && schemes().all(is_bearer) {
-        return Ok((header::AUTHORIZATION, header_value(&format!("Bearer {}", key.expose()))?));
+        let value = header_value(&format!("Bearer {}", key.expose()));
+        return Ok((header::AUTHORIZATION, value.map_err(KeyHeaderFault::Key)?));
     }
     let named = schemes().find_map(|scheme| match scheme {
         SecurityScheme::ApiKey(scheme) if scheme.location.eq_ignore_ascii_case("header") => {
@@ -71,9 +81,9 @@ pub(crate) fn key_header(
         Some(name) => HeaderName::from_bytes(name.as_bytes())
             .ok()
             .filter(|name| !is_restricted(name))
-            .ok_or("the card names a header for it that cannot be used")?,
+            .ok_or(KeyHeaderFault::Card)?,
     };
-    Ok((name, header_value(key.expose())?))
+    Ok((name, header_value(key.expose()).map_err(KeyHeaderFault::Key)?))
 }
 
 /// A header's value that is never shown.
@@ -148,7 +158,7 @@ mod tests {
                 continue;
             };
             let error = key_header(&card, &Secret::new("k1")).unwrap_err();
-            assert_eq!(error, "the card names a header for it that cannot be used", "{name}");
+            assert_eq!(error, KeyHeaderFault::Card, "{name}");
         }
     }
 
@@ -156,7 +166,8 @@ mod tests {
     fn key_that_cannot_stand_in_a_header_is_refused_without_showing_it() {
         for key in ["a\r\nX: y", "a\0", "clé", "\u{7f}"] {
             let error = key_header(&card("{}"), &Secret::new(key)).unwrap_err();
-            assert_eq!(error, "it holds characters that cannot stand in a header");
+            let reason = "it holds characters that cannot stand in a header";
+            assert_eq!(error, KeyHeaderFault::Key(reason.to_owned()));
         }
     }
 }

@@ -10,7 +10,11 @@ use volcanic_a2a_types::{
 };
 use volcanic_net::GuardPolicy;
 
-use super::{auth, card::CallTarget, line::Line};
+use super::{
+    auth::{self, KeyHeaderFault},
+    card::CallTarget,
+    line::Line,
+};
 use crate::{AgentProtocol, ClientError, KeyError, frame::sanitize_remote_line};
 
 /// How much of a remote's error message is kept, in characters.
@@ -46,8 +50,14 @@ impl Endpoint {
         if is_trusted {
             line.add_headers(&mut headers);
             if let Some(key) = line.key() {
-                let (name, value) = auth::key_header(card, key).map_err(|reason| {
-                    ClientError::Key { agent: line.agent.clone(), source: KeyError::new(reason) }
+                let (name, value) = auth::key_header(card, key).map_err(|fault| match fault {
+                    KeyHeaderFault::Card => {
+                        line.card_error("it names a header for the key that cannot be used")
+                    }
+                    KeyHeaderFault::Key(reason) => {
+                        let source = KeyError::new(reason);
+                        ClientError::Key { agent: line.agent.clone(), source }
+                    }
                 })?;
                 headers.insert(name, value);
             }

@@ -3,14 +3,19 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, header};
 use tokio::time::{Instant, timeout_at};
 use url::Url;
 use volcanic_base::Secret;
 use volcanic_net::{CallKind, NetBody, Transport, retry_after_by_date};
 
 use super::{auth, scrub::Scrubber};
-use crate::{AgentEntry, ClientConfig, ClientError, KeyError, KeyResolver};
+use crate::{
+    AgentEntry, ClientConfig, ClientError, KeyError, KeyResolver, frame::sanitize_remote_line,
+};
+
+/// How much of the name of a compression is shown, in characters.
+const MAX_CODING: usize = 40;
 
 /// The way to one agent.
 pub(super) struct Line {
@@ -84,9 +89,25 @@ impl Line {
         deadline: Instant,
     ) -> Result<Response<NetBody>, ClientError> {
         match timeout_at(deadline, self.transport.send(request, kind)).await {
-            Ok(Ok(response)) => Ok(response),
+            Ok(Ok(response)) => self.uncompressed(response),
             Ok(Err(error)) => Err(ClientError::from_net(&self.agent, error)),
             Err(_) => Err(self.timed_out()),
+        }
+    }
+
+    /// An answer as it is, unless it is compressed: nobody asked for that, and nothing here unpacks it. One that is no
+    /// success still has its status to tell.
+    fn uncompressed(&self, response: Response<NetBody>) -> Result<Response<NetBody>, ClientError> {
+        let coding = response.headers().get(header::CONTENT_ENCODING);
+        let is_plain = |coding: &HeaderValue| coding.as_bytes().eq_ignore_ascii_case(b"identity");
+        match coding.filter(|coding| response.status().is_success() && !is_plain(coding)) {
+            Some(coding) => {
+                let coding = String::from_utf8_lossy(coding.as_bytes());
+                let coding = sanitize_remote_line(&coding, MAX_CODING);
+                let reason = format!("it is compressed ({coding}), which was not asked for");
+                Err(self.masked(self.unexpected(reason)))
+            }
+            None => Ok(response),
         }
     }
 
