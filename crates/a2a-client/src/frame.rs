@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use volcanic_a2a_types::{ContextId, TaskId, TaskState};
 
-use crate::{SavedOutcome, outcome::MAX_FILES};
+use crate::{SavedOutcome, UnsavedFile, outcome::MAX_FILES};
 
 mod escape;
 
@@ -17,6 +17,8 @@ use escape::sanitize_remote_text;
 
 /// How much of a remote's id is shown, in characters.
 const MAX_ID: usize = 200;
+/// How much of the reason why a file is not saved is shown, in characters.
+const MAX_REASON: usize = 300;
 /// How much of a link is shown, in characters.
 const MAX_LINK: usize = 2000;
 /// What is said for a settled task without a word in it.
@@ -115,8 +117,12 @@ fn push_body(text: &mut String, agent: &str, outcome: &SavedOutcome) {
     } else if is_settled {
         push_lines(text, NO_TEXT);
     }
-    if let Some(file) = &outcome.answer_file {
-        push(text, format_args!("\n(The text is longer than this. All of it is in {file}.)"));
+    match &outcome.answer_file {
+        Some(file) => {
+            push(text, format_args!("\n(The text is longer than this. All of it is in {file}.)"));
+        }
+        None if outcome.is_cut => text.push_str("\n(The text is longer than this.)"),
+        None => {}
     }
     if let (true, Some(task)) = (outcome.question, &outcome.task_id) {
         let task = id(task.as_str());
@@ -127,6 +133,7 @@ fn push_body(text: &mut String, agent: &str, outcome: &SavedOutcome) {
     if !files.is_empty() {
         push(text, format_args!("\nFiles: {}", files.join(", ")));
     }
+    push_unsaved(text, &outcome.unsaved);
     if !outcome.skipped.is_empty() {
         let names = shown(&outcome.skipped, MAX_ID);
         push(
@@ -146,6 +153,16 @@ fn push_body(text: &mut String, agent: &str, outcome: &SavedOutcome) {
     }
     if !outcome.links.is_empty() {
         push(text, format_args!("\nLinks: {}", shown(&outcome.links, MAX_LINK)));
+    }
+}
+
+/// Files that could not be saved, those with the same reason together.
+fn push_unsaved(text: &mut String, unsaved: &[UnsavedFile]) {
+    for files in unsaved.chunk_by(|one, other| one.reason == other.reason) {
+        let names: Vec<&str> = files.iter().map(|file| file.name.as_str()).collect();
+        let reason = files.first().map_or("", |file| file.reason.as_str());
+        let reason = sanitize_remote_line(reason, MAX_REASON);
+        push(text, format_args!("\nFiles not saved: {} ({reason})", names.join(", ")));
     }
 }
 

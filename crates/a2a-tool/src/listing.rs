@@ -38,6 +38,7 @@ pub(crate) async fn list(workspace: &Path, watches: &WatchHandle) -> Result<Stri
     }
     let mut blocks: Vec<String> = report.agents.iter().map(describe).collect();
     blocks.extend(report.skipped.iter().map(|reason| format!("skipped: {reason}")));
+    blocks.extend(report.warnings.iter().map(|warning| format!("warning: {warning}")));
     Ok(blocks.join("\n\n"))
 }
 

@@ -27,7 +27,9 @@ pub async fn overview(workspace: &Path, watches: &WatchHandle, target: &WatchTar
         Ok(file) => {
             let agents = file.agents.iter().map(agent);
             let skipped = file.skipped.iter().map(|reason| format!("skipped: {reason}"));
-            std::iter::once("Agents:".to_owned()).chain(agents).chain(skipped).collect()
+            let warnings = file.warnings.iter().map(|warning| format!("warning: {warning}"));
+            let heading = std::iter::once("Agents:".to_owned());
+            heading.chain(agents).chain(skipped).chain(warnings).collect()
         }
     };
     if views.is_empty() {

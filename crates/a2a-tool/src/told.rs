@@ -1,6 +1,6 @@
 //! How ends and errors of the registry read to the model.
 
-use volcanic_a2a_client::{render_result, sanitize_remote_line};
+use volcanic_a2a_client::{AGENTS_FILE, render_result, sanitize_remote_line};
 use volcanic_a2a_types::{ContextId, TaskId};
 use volcanic_a2a_watch::{AgentError, SendEnd, SendError, SettleTicket, TaskError, TaskReport};
 use volcanic_agent_core::{PromptKey, ToolOutput};
@@ -92,9 +92,6 @@ fn task_error(error: &TaskError) -> String {
             format!("{}{still}", agent_error(source))
         }
         TaskError::Busy { task_id } => busy(task_id),
-        TaskError::Files { task_id, source } => {
-            format!("The files of task {} could not be saved: {source}.", id(task_id.as_str()))
-        }
         TaskError::Stopped => format!("The task was not asked for: {error}."),
         _ => error.to_string(),
     }
@@ -108,6 +105,10 @@ fn agent_error(error: &AgentError) -> String {
         AgentError::Unknown { agent, known } => {
             format!("Unknown agent \"{}\". Configured agents: {}.", id(agent), known.join(", "))
         }
+        AgentError::Skipped { agent, reason } => format!(
+            "Agent \"{}\" cannot be used until its entry in {AGENTS_FILE} is mended: {reason}.",
+            id(agent)
+        ),
         AgentError::File(error) => file_error(error),
         AgentError::Client(error) => error.to_string(),
         _ => error.to_string(),

@@ -117,6 +117,14 @@ pub enum AgentError {
         /// The names it has.
         known: Vec<String>,
     },
+    /// The agent's entry in the workspace's `agents.json` cannot be used; somebody may be editing it.
+    #[error("the entry of agent \"{agent}\" in agents.json cannot be used: {reason}")]
+    Skipped {
+        /// The name asked for.
+        agent: String,
+        /// Everything that is wrong with the entry, for people to read.
+        reason: String,
+    },
     /// The workspace's `agents.json` cannot be read.
     #[error("{0}")]
     File(#[source] AgentsFileError),
@@ -132,6 +140,8 @@ pub struct AgentsReport {
     pub agents: Vec<AgentReport>,
     /// Why each other entry was left out, for people to read.
     pub skipped: Vec<String>,
+    /// What looks like a mistake in the usable ones, for people to read.
+    pub warnings: Vec<String>,
 }
 
 /// One agent of a workspace.
@@ -200,15 +210,6 @@ pub enum TaskError {
     Busy {
         /// The task.
         task_id: TaskId,
-    },
-    /// Files of the task could not be saved.
-    #[error("failed to save the files of task {task_id}")]
-    Files {
-        /// The task.
-        task_id: TaskId,
-        /// Why.
-        #[source]
-        source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The registry has stopped.
     #[error("the watch registry has stopped")]

@@ -149,6 +149,8 @@ impl ConfinedDir {
                 return Err(ConfineError::Outside { path: path.to_owned() });
             }
             let here = above.join(component);
+            // What stands in the way, in the words of the caller.
+            let about = |error: ConfineError| error.about(here.strip_prefix(".").unwrap_or(&here));
             match self.resolve(&here, OFlags::PATH | OFlags::DIRECTORY, 0) {
                 Ok(_) => {}
                 Err(ConfineError::NotFound { .. }) => {
@@ -156,9 +158,9 @@ impl ConfinedDir {
                     make_dir(&parent, component.as_os_str())
                         .map_err(|errno| ConfineError::from_errno(errno, path))?;
                     // Proves that what has the name now is a directory inside, not a dangling link.
-                    self.resolve(&here, OFlags::PATH | OFlags::DIRECTORY, 0)?;
+                    self.resolve(&here, OFlags::PATH | OFlags::DIRECTORY, 0).map_err(about)?;
                 }
-                Err(error) => return Err(error),
+                Err(error) => return Err(about(error)),
             }
             above = here;
         }

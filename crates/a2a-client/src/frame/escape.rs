@@ -95,6 +95,7 @@ mod tests {
             "Context: 1",
             "Files: x",
             "Files skipped (2 more):",
+            "Files not saved: x (no reason)",
             "  Files: indented",
             "\u{200b}Files: hidden",
             "F\u{200b}iles: split",

@@ -4,7 +4,7 @@ use std::{
 };
 
 use volcanic_a2a_types::{Role, TaskStatus};
-use volcanic_base::ConfinedDir;
+use volcanic_base::{ConfineError, ConfinedDir};
 
 use super::*;
 
@@ -152,7 +152,7 @@ fn with_files(files: &[(&str, &str)]) -> TaskOutcome {
 #[test]
 fn files_go_to_the_agents_inbox_for_the_owner_alone() {
     let (folder, workspace) = workspace();
-    let saved = with_files(&[("../../plan.txt", "hello")]).save(&workspace, "travel-bot").unwrap();
+    let saved = with_files(&[("../../plan.txt", "hello")]).save(&workspace, "travel-bot");
     assert_eq!(saved.saved, ["inbox/a2a/travel-bot/plan.txt"]);
     let path = folder.path().join(&saved.saved[0]);
     assert_eq!(fs::read_to_string(&path).unwrap(), "hello");
@@ -163,9 +163,9 @@ fn files_go_to_the_agents_inbox_for_the_owner_alone() {
 fn taken_names_get_a_number_and_nothing_is_overwritten() {
     let (folder, workspace) = workspace();
     let first = with_files(&[("a.txt", "1"), ("a.txt", "2"), ("A.TXT", "3")]);
-    let saved = first.save(&workspace, "x").unwrap();
+    let saved = first.save(&workspace, "x");
     assert_eq!(saved.saved, ["inbox/a2a/x/a.txt", "inbox/a2a/x/a-2.txt", "inbox/a2a/x/A-3.TXT"]);
-    let saved = with_files(&[("a.txt", "4")]).save(&workspace, "x").unwrap();
+    let saved = with_files(&[("a.txt", "4")]).save(&workspace, "x");
     assert_eq!(saved.saved, ["inbox/a2a/x/a-4.txt"]);
     for (name, content) in [("a.txt", "1"), ("a-2.txt", "2"), ("A-3.TXT", "3"), ("a-4.txt", "4")] {
         let path = folder.path().join("inbox/a2a/x").join(name);
@@ -177,8 +177,8 @@ fn taken_names_get_a_number_and_nothing_is_overwritten() {
 fn saving_again_leaves_no_second_copy() {
     let (folder, workspace) = workspace();
     let outcome = with_files(&[("a.txt", "1"), ("a.txt", "2")]);
-    let first = outcome.clone().save(&workspace, "x").unwrap();
-    assert_eq!(outcome.save(&workspace, "x").unwrap(), first);
+    let first = outcome.save(&workspace, "x");
+    assert_eq!(outcome.save(&workspace, "x"), first);
     assert_eq!(fs::read_dir(folder.path().join("inbox/a2a/x")).unwrap().count(), 2);
 }
 
@@ -187,12 +187,112 @@ fn link_in_place_of_a_file_or_folder_leads_nowhere() {
     let ((folder, workspace), outside) = (workspace(), tempfile::tempdir().unwrap());
     fs::create_dir_all(folder.path().join("inbox/a2a/x")).unwrap();
     symlink(outside.path().join("stolen.txt"), folder.path().join("inbox/a2a/x/a.txt")).unwrap();
-    let saved = with_files(&[("a.txt", "1")]).save(&workspace, "x").unwrap();
+    let saved = with_files(&[("a.txt", "1")]).save(&workspace, "x");
     assert_eq!(saved.saved, ["inbox/a2a/x/a-2.txt"]);
     symlink(outside.path(), folder.path().join("inbox/a2a/y")).unwrap();
-    let error = with_files(&[("a.txt", "1")]).save(&workspace, "y").unwrap_err();
-    assert!(matches!(error, SaveError::Confined { .. }), "{error:?}");
+    let saved = with_files(&[("a.txt", "1")]).save(&workspace, "y");
+    check_unsaved(&saved, &["a.txt"], "`inbox/a2a/y` leads outside the directory");
     assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
+}
+
+/// Nothing is saved, for one reason that will not pass.
+#[track_caller]
+fn check_unsaved(saved: &SavedOutcome, names: &[&str], reason: &str) {
+    assert_eq!((&saved.saved, &saved.answer_file), (&vec![], &None));
+    let expected: Vec<_> = names
+        .iter()
+        .map(|name| UnsavedFile {
+            name: (*name).to_owned(),
+            reason: reason.to_owned(),
+            may_pass: false,
+        })
+        .collect();
+    assert_eq!(saved.unsaved, expected);
+    assert_eq!(saved.passing_failure(), None);
+}
+
+/// A task with two files and a text that is too long to be told in place.
+fn long_with_files() -> TaskOutcome {
+    let mut outcome = with_files(&[("a.txt", "1"), ("../b.txt", "2")]);
+    outcome.answer = "one\ntwo".to_owned();
+    outcome.inline_bytes = 4;
+    outcome
+}
+
+#[test]
+fn text_is_there_and_files_are_named_when_something_else_is_where_the_inbox_should_be() {
+    let names = ["answer.txt", "a.txt", "b.txt"];
+    for (place, reason) in [
+        ("inbox", "`inbox` is not a directory"),
+        ("inbox/a2a", "`inbox/a2a` is not a directory"),
+        ("inbox/a2a/x", "`inbox/a2a/x` is not a directory"),
+    ] {
+        let (folder, workspace) = workspace();
+        let place = folder.path().join(place);
+        fs::create_dir_all(place.parent().unwrap()).unwrap();
+        fs::write(&place, "mine").unwrap();
+        let saved = long_with_files().save(&workspace, "x");
+        check_unsaved(&saved, &names, reason);
+        assert_eq!((saved.answer.as_str(), saved.is_cut), ("one", true));
+        assert_eq!(fs::read_to_string(&place).unwrap(), "mine");
+        // Once that is mended, saving again saves all.
+        fs::remove_file(&place).unwrap();
+        let saved = long_with_files().save(&workspace, "x");
+        assert_eq!((saved.saved.len(), saved.unsaved.len()), (2, 0));
+        assert_eq!(saved.answer_file.as_deref(), Some("inbox/a2a/x/answer.txt"));
+    }
+}
+
+#[test]
+fn outcome_without_a_workspace_keeps_its_text() {
+    let gone = tempfile::tempdir().unwrap().path().join("gone");
+    let error = ConfinedDir::open(&gone).unwrap_err();
+    let saved = long_with_files().save_nothing(&error);
+    let reason = format!("`{}` does not exist", gone.display());
+    check_unsaved(&saved, &["answer.txt", "a.txt", "b.txt"], &reason);
+    let plain = TaskOutcome::from_task(&task(TaskState::Completed, "done", vec![]), MAX);
+    let (_folder, workspace) = workspace();
+    assert_eq!(plain.save_nothing(&error), plain.save(&workspace, "x"));
+}
+
+#[test]
+fn one_file_that_cannot_be_saved_does_not_take_the_others_away() {
+    let (folder, workspace) = workspace();
+    let inbox = folder.path().join("inbox/a2a/x");
+    fs::create_dir_all(&inbox).unwrap();
+    // Every name that it could have is taken.
+    for number in 1..=10_000 {
+        let name = if number == 1 { "a.txt".to_owned() } else { format!("a-{number}.txt") };
+        symlink("nowhere", inbox.join(name)).unwrap();
+    }
+    let saved = with_files(&[("b.txt", "1"), ("a.txt", "2"), ("c.txt", "3")]).save(&workspace, "x");
+    assert_eq!(saved.saved, ["inbox/a2a/x/b.txt", "inbox/a2a/x/c.txt"]);
+    let [unsaved] = saved.unsaved.as_slice() else { panic!("{:?}", saved.unsaved) };
+    assert_eq!(
+        (unsaved.name.as_str(), unsaved.reason.as_str()),
+        ("a.txt", "too many files have the same name")
+    );
+}
+
+#[test]
+fn only_what_may_pass_by_itself_is_worth_another_try() {
+    use std::io::ErrorKind;
+    let unsaved = |kind: ErrorKind| {
+        let path = "a.txt".into();
+        let error = ConfineError::Io { path, source: kind.into() };
+        with_files(&[("a.txt", "1")]).save_nothing(&error)
+    };
+    for kind in [ErrorKind::StorageFull, ErrorKind::QuotaExceeded, ErrorKind::Other] {
+        let saved = unsaved(kind);
+        let reason = saved.passing_failure().unwrap();
+        assert!(reason.starts_with("failed to access `a.txt`: "), "{reason}");
+    }
+    for kind in [ErrorKind::ReadOnlyFilesystem, ErrorKind::PermissionDenied] {
+        assert_eq!(unsaved(kind).passing_failure(), None, "{kind}");
+    }
+    let mut mixed = unsaved(ErrorKind::StorageFull);
+    mixed.unsaved.extend(unsaved(ErrorKind::ReadOnlyFilesystem).unsaved);
+    assert_eq!(mixed.passing_failure(), None);
 }
 
 #[test]
@@ -201,7 +301,7 @@ fn what_a_killed_process_left_of_a_file_is_removed() {
     let inbox = folder.path().join("inbox/a2a/x");
     fs::create_dir_all(&inbox).unwrap();
     fs::write(inbox.join(".a.txt.1-0.volcanic-tmp"), "hal").unwrap();
-    let saved = with_files(&[("a.txt", "half")]).save(&workspace, "x").unwrap();
+    let saved = with_files(&[("a.txt", "half")]).save(&workspace, "x");
     assert_eq!(saved.saved, ["inbox/a2a/x/a.txt"]);
     assert_eq!(fs::read_dir(inbox).unwrap().count(), 1);
 }
@@ -210,7 +310,7 @@ fn what_a_killed_process_left_of_a_file_is_removed() {
 fn outcome_without_files_writes_nothing() {
     let (folder, workspace) = workspace();
     let outcome = TaskOutcome::from_task(&task(TaskState::Completed, "done", vec![]), MAX);
-    outcome.save(&workspace, "x").unwrap();
+    outcome.save(&workspace, "x");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
@@ -220,7 +320,7 @@ fn check_long(answer: &str, inline_bytes: usize, shown: &str) {
     let task = task(TaskState::Completed, "", vec![text("response", answer)]);
     let mut outcome = TaskOutcome::from_task(&task, MAX);
     outcome.inline_bytes = inline_bytes;
-    let saved = outcome.save(&workspace, "x").unwrap();
+    let saved = outcome.save(&workspace, "x");
     assert_eq!(saved.answer, shown);
     let path = folder.path().join(saved.answer_file.unwrap());
     assert_eq!(fs::read_to_string(path).unwrap(), answer);
@@ -239,7 +339,7 @@ fn answer_at_the_limit_stays_in_place() {
     let (_folder, workspace) = workspace();
     for answer in ["x\n".repeat(MAX_INLINE_LINES), "y".repeat(MAX_INLINE_BYTES)] {
         let task = task(TaskState::Completed, "", vec![text("response", &answer)]);
-        let saved = TaskOutcome::from_task(&task, MAX).save(&workspace, "x").unwrap();
+        let saved = TaskOutcome::from_task(&task, MAX).save(&workspace, "x");
         assert_eq!((saved.answer_file, saved.answer.as_str()), (None, answer.trim_end()));
     }
 }

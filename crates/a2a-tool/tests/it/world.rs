@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
 
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -108,6 +109,17 @@ impl World {
         self.call_after(origin, "cli:1", arguments).await
     }
 
+    /// A call of the owner's run, which is stopped after some time.
+    pub(crate) async fn call_stopped_after(&self, time: Duration, arguments: Value) -> ToolOutput {
+        let context = context(Origin::Owner, "cli:1");
+        let cancel = context.cancel.clone();
+        let stop = async {
+            tokio::time::sleep(time).await;
+            cancel.cancel();
+        };
+        tokio::join!(self.tool.call(arguments, context), stop).0
+    }
+
     /// A call when `owner_prompt` is what the owner wrote last.
     pub(crate) async fn call_after(
         &self,
@@ -115,21 +127,24 @@ impl World {
         owner_prompt: &str,
         arguments: Value,
     ) -> ToolOutput {
-        let context = ToolContext {
-            target: target(),
-            call_id: "call".to_owned(),
-            hops: 2,
-            origin,
-            source: Some(SourceRef::new("m7")),
-            owner_prompt: Some(PromptKey::new(owner_prompt)),
-            cancel: CancellationToken::new(),
-        };
-        self.tool.call(arguments, context).await
+        self.tool.call(arguments, context(origin, owner_prompt)).await
     }
 
     /// What waits for the model, as texts.
     pub(crate) async fn waiting(&self) -> Vec<String> {
         let waiting = self.store.waiting(&target()).await.unwrap();
         waiting.into_iter().map(|prompt| prompt.prompt.text).collect()
+    }
+}
+
+fn context(origin: Origin, owner_prompt: &str) -> ToolContext {
+    ToolContext {
+        target: target(),
+        call_id: "call".to_owned(),
+        hops: 2,
+        origin,
+        source: Some(SourceRef::new("m7")),
+        owner_prompt: Some(PromptKey::new(owner_prompt)),
+        cancel: CancellationToken::new(),
     }
 }

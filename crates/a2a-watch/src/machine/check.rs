@@ -9,6 +9,9 @@ use crate::config::WatchConfig;
 use crate::notice;
 use crate::record::{WatchRecord, WatchSource, WatchState};
 
+/// How often files are tried again before the outcome is told without them.
+const SAVES_AGAIN: u32 = 3;
+
 /// The part of a record that is worth a write of its own after a read.
 type Notes = (u32, u32, Option<Timestamp>, Option<String>, bool);
 
@@ -41,6 +44,15 @@ impl Watch {
             ReadResult::Settled { state, text, context_id } => {
                 self.seen(&state.label, context_id);
                 return self.tell(state, text);
+            }
+            ReadResult::Unsaved { state, text, context_id, reason } => {
+                let is_last = self.record.failures >= SAVES_AGAIN;
+                if is_last || self.time_left(now, config).is_zero() {
+                    self.seen(&state.label, context_id);
+                    return self.tell(state, text);
+                }
+                self.failed(reason);
+                self.pause(config, None)
             }
             ReadResult::ToldBefore { state, context_id } => {
                 self.seen(&state.label, context_id);

@@ -84,6 +84,17 @@ pub(crate) enum ReadResult {
         /// The task's context.
         context_id: Option<ContextId>,
     },
+    /// As `Settled`, but files could not be saved for a reason that may pass.
+    Unsaved {
+        /// The state.
+        state: SettledState,
+        /// The framed text, which names the files that are missing.
+        text: String,
+        /// The task's context.
+        context_id: Option<ContextId>,
+        /// The readable reason.
+        reason: String,
+    },
     /// The outcome that was told last, and nothing new.
     ToldBefore {
         /// The state.

@@ -249,6 +249,46 @@ fn answer_in_between_forgives_an_unknown_task() {
     assert_eq!(bench.watch.record().not_found, 1);
 }
 
+fn unsaved() -> ReadResult {
+    ReadResult::Unsaved {
+        state: state("completed"),
+        text: "Lisbon, without its files".to_owned(),
+        context_id: None,
+        reason: "the disk is full".to_owned(),
+    }
+}
+
+#[test]
+fn files_that_a_full_disk_does_not_take_are_tried_again_a_few_times_before_the_text_is_told() {
+    let mut bench = Bench::watching();
+    for pause in [30, 60, 120] {
+        assert_eq!(bench.check(unsaved()), wait(pause));
+        assert_eq!(bench.watch.record().last_seen.as_deref(), Some("the disk is full"));
+    }
+    assert_eq!(bench.check(unsaved()), Some(WatchEffect::Deliver));
+    let record = bench.watch.record();
+    assert_eq!(
+        (record.state, record.text.as_deref(), record.last_seen.as_deref()),
+        (WatchState::Claimed, Some("Lisbon, without its files"), Some("completed"))
+    );
+}
+
+#[test]
+fn files_that_are_saved_at_another_try_are_told_as_ever() {
+    let mut bench = Bench::watching();
+    assert_eq!(bench.check(unsaved()), wait(30));
+    assert_eq!(bench.check(settled("completed")), Some(WatchEffect::Deliver));
+    assert_eq!(bench.watch.record().text.as_deref(), Some("it is completed"));
+}
+
+#[test]
+fn watch_whose_time_is_over_tells_the_text_although_its_files_are_not_saved() {
+    let mut bench = Bench::watching();
+    bench.pass(86_400);
+    assert_eq!(bench.check(unsaved()), Some(WatchEffect::Deliver));
+    assert_eq!(bench.watch.record().text.as_deref(), Some("Lisbon, without its files"));
+}
+
 #[test]
 fn watch_agent_removed_ends_watch() {
     let mut bench = Bench::watching();

@@ -60,7 +60,7 @@ pub(super) async fn ask(
         context.forget(&query.workspace, &query.agent);
         agent(AgentError::Client(error))
     })?;
-    report(context, query, &remote, &task, refused).await
+    Ok(report(context, query, &remote, &task, refused).await)
 }
 
 async fn report(
@@ -69,7 +69,7 @@ async fn report(
     remote: &RemoteAgent,
     task: &Task,
     refused: Option<String>,
-) -> Result<Asked, TaskError> {
+) -> Asked {
     let mut outcome = remote.outcome_of(task, context.config.max_file_bytes);
     outcome.inline_bytes = context.config.inline_bytes;
     if !task.status.state.is_settled() {
@@ -78,15 +78,13 @@ async fn report(
         outcome.skipped.clear();
         outcome.more_files = 0;
     }
-    let outcome = save_outcome(&query.workspace, &query.agent, outcome)
-        .await
-        .map_err(|source| TaskError::Files { task_id: query.task_id.clone(), source })?;
-    Ok(Asked {
+    let outcome = save_outcome(&query.workspace, &query.agent, outcome).await;
+    Asked {
         state: SettledState::of(task),
         settled: task.status.state.is_settled(),
         outcome: Box::new(outcome),
         refused,
-    })
+    }
 }
 
 /// Asks every agent of a workspace for a fresh card.
@@ -101,5 +99,5 @@ pub(super) async fn agents(
         AgentReport { entry, remote }
     });
     let agents = futures::stream::iter(asked).buffered(CARDS_AT_ONCE).collect().await;
-    Ok(AgentsReport { agents, skipped: file.skipped })
+    Ok(AgentsReport { agents, skipped: file.skipped, warnings: file.warnings })
 }

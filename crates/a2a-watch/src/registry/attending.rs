@@ -14,7 +14,7 @@ use crate::record::WatchRecord;
 
 /// How a wait ended.
 pub(super) enum Waited {
-    /// The task settled; its files are saved.
+    /// The task settled; its files are saved, or named as not saved.
     Settled {
         /// The state.
         state: SettledState,
@@ -47,15 +47,8 @@ pub(super) async fn attend(
         settled = tokio::time::timeout(wait, settle(context, remote, &record.task_id, &mut hinted)) => settled.ok(),
     };
     let Some(task) = settled.flatten() else { return Waited::Unsettled { hinted } };
-    match save(context, &record.workspace, remote, &task).await {
-        Ok(outcome) => {
-            Waited::Settled { state: SettledState::of(&task), outcome: Box::new(outcome) }
-        }
-        Err(error) => {
-            tracing::warn!(task.id = %record.task_id, error = %error, "files of a settled task could not be saved");
-            Waited::Unsettled { hinted: true }
-        }
-    }
+    let outcome = save(context, &record.workspace, remote, &task).await;
+    Waited::Settled { state: SettledState::of(&task), outcome: Box::new(outcome) }
 }
 
 /// Reads the task after every hint until a read finds it settled. Nothing comes of a settled task that cannot be read: its

@@ -75,9 +75,16 @@ impl Context {
         agent: &str,
     ) -> Result<AgentEntry, AgentError> {
         let file = self.file(workspace).await.map_err(AgentError::File)?;
-        file.agent(agent).cloned().ok_or_else(|| AgentError::Unknown {
-            agent: agent.to_owned(),
-            known: file.agents.iter().map(|entry| entry.name.as_str().to_owned()).collect(),
+        if let Some(entry) = file.agent(agent) {
+            return Ok(entry.clone());
+        }
+        let agent = agent.to_owned();
+        Err(match file.skipped_agent(&agent) {
+            Some(reason) => AgentError::Skipped { reason: reason.to_owned(), agent },
+            None => AgentError::Unknown {
+                known: file.agents.iter().map(|entry| entry.name.as_str().to_owned()).collect(),
+                agent,
+            },
         })
     }
 

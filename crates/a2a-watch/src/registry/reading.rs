@@ -20,7 +20,7 @@ pub(super) async fn read(context: &Context, record: &WatchRecord) -> ReadResult 
     let entry = match context.entry(&record.workspace, &record.agent).await {
         Ok(entry) => entry,
         Err(AgentError::Unknown { .. }) => return ReadResult::AgentMissing,
-        Err(error @ (AgentError::File(_) | AgentError::Client(_))) => {
+        Err(error @ (AgentError::Skipped { .. } | AgentError::File(_) | AgentError::Client(_))) => {
             return ReadResult::AgentsFileBad { reason: error.to_string() };
         }
     };
@@ -107,11 +107,14 @@ async fn told(
     if record.told.contains(&state.mark) {
         return ReadResult::ToldBefore { state, context_id };
     }
-    match save(context, &record.workspace, remote, task).await {
-        Ok(saved) => {
-            ReadResult::Settled { state, text: render_delivery(&record.agent, &saved), context_id }
+    let saved = save(context, &record.workspace, remote, task).await;
+    let text = render_delivery(&record.agent, &saved);
+    match saved.passing_failure() {
+        None => ReadResult::Settled { state, text, context_id },
+        Some(reason) => {
+            let reason = format!("files could not be saved: {reason}");
+            ReadResult::Unsaved { state, text, context_id, reason }
         }
-        Err(error) => ReadResult::Failed { reason: error.to_string(), retry_after: None },
     }
 }
 
@@ -121,21 +124,27 @@ pub(super) async fn save(
     workspace: &Path,
     remote: &RemoteAgent,
     task: &Task,
-) -> Result<SavedOutcome, Box<dyn std::error::Error + Send + Sync>> {
+) -> SavedOutcome {
     let mut outcome = remote.outcome_of(task, context.config.max_file_bytes);
     outcome.inline_bytes = context.config.inline_bytes;
     save_outcome(workspace, remote.name(), outcome).await
 }
 
-/// Saves an outcome's files, synced.
+/// Saves an outcome's files, synced, as far as that is possible.
 pub(super) async fn save_outcome(
     workspace: &Path,
     agent: &str,
     outcome: TaskOutcome,
-) -> Result<SavedOutcome, Box<dyn std::error::Error + Send + Sync>> {
+) -> SavedOutcome {
     let (workspace, agent) = (workspace.to_owned(), agent.to_owned());
-    tokio::task::spawn_blocking(move || Ok(outcome.save(&ConfinedDir::open(workspace)?, &agent)?))
-        .await?
+    let saving = tokio::task::spawn_blocking(move || match ConfinedDir::open(workspace) {
+        Ok(workspace) => outcome.save(&workspace, &agent),
+        Err(error) => outcome.save_nothing(&error),
+    });
+    match saving.await {
+        Ok(saved) => saved,
+        Err(error) => std::panic::resume_unwind(error.into_panic()),
+    }
 }
 
 /// Gives the remote a push config; whether it took it.

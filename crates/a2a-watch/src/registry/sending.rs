@@ -238,12 +238,8 @@ async fn replied(
     let context_id = message.context_id.clone();
     let mut outcome = remote.outcome_of_reply(&message, context.config.max_file_bytes);
     outcome.inline_bytes = context.config.inline_bytes;
-    match save_outcome(&send.workspace, &send.agent, outcome).await {
-        Ok(reply) => Sent::Replied { context_id, reply: Box::new(reply) },
-        Err(error) => Sent::Unknown {
-            reason: format!("it answered, but its files could not be saved: {error}"),
-        },
-    }
+    let reply = save_outcome(&send.workspace, &send.agent, outcome).await;
+    Sent::Replied { context_id, reply: Box::new(reply) }
 }
 
 /// Looks for the task that carries the message of a send whose answer was lost.
@@ -300,9 +296,10 @@ pub(super) async fn recover(
                     | Sent::Stopped => Recovered::Stopped,
                 };
             }
-            Ok(None) => return Recovered::Unknown,
+            // The file is somebody's who may be editing it.
+            Err(AgentError::Skipped { .. } | AgentError::File(_)) => {}
             Err(AgentError::Client(error)) if error.is_transient() => {}
-            Err(AgentError::Client(_) | AgentError::Unknown { .. } | AgentError::File(_)) => {
+            Ok(None) | Err(AgentError::Client(_) | AgentError::Unknown { .. }) => {
                 return Recovered::Unknown;
             }
         }

@@ -405,7 +405,7 @@ impl Registry {
                 self.release_held(held);
                 Err(match error {
                     TaskError::Agent { source, .. } => TaskError::Agent { source, watched },
-                    TaskError::Busy { .. } | TaskError::Files { .. } | TaskError::Stopped => error,
+                    TaskError::Busy { .. } | TaskError::Stopped => error,
                 })
             }
         };

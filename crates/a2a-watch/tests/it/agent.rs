@@ -23,6 +23,10 @@ pub(crate) enum OnSend {
     Known,
     /// Answers with a message.
     Reply(&'static str),
+    /// Answers with a message that holds a file.
+    ReplyWithFile,
+    /// Makes a task that is done and holds a file.
+    TaskWithFile,
     /// Makes a task, but the answer never comes.
     TaskWithoutAnswer,
     /// Does nothing, and the answer never comes.
@@ -118,6 +122,14 @@ impl Agent {
         }
     }
 
+    /// Lets a task end with a text and a file.
+    pub(crate) fn complete_with_file(&self, id: &str) {
+        let mut inner = self.lock();
+        let task = inner.tasks.get_mut(id).unwrap();
+        task["status"] = json!({"state": "TASK_STATE_COMPLETED"});
+        task["artifacts"] = json!([{"artifactId": "a1", "parts": file_parts()}]);
+    }
+
     /// Lets the agent say the same in another message.
     pub(crate) fn say_anew(&self, id: &str) {
         self.lock().tasks.get_mut(id).unwrap()["status"]["message"]["messageId"] = json!("s2");
@@ -168,6 +180,11 @@ impl Agent {
 
 fn task(id: &str, context: &str, state: &str) -> Value {
     json!({"id": id, "contextId": context, "status": {"state": state}, "history": []})
+}
+
+/// A text, and a file that says hello.
+fn file_parts() -> Value {
+    json!([{"text": "Here it is."}, {"raw": "aGVsbG8=", "filename": "plan.txt"}])
 }
 
 async fn card(State(agent): State<Agent>) -> Response {
@@ -285,6 +302,15 @@ impl Inner {
             OnSend::Reply(text) => Ok(json!({"message": {
                 "messageId": "r1", "contextId": "c1", "role": "ROLE_AGENT", "parts": [{"text": text}]
             }})),
+            OnSend::ReplyWithFile => Ok(json!({"message": {
+                "messageId": "r1", "contextId": "c1", "role": "ROLE_AGENT", "parts": file_parts()
+            }})),
+            OnSend::TaskWithFile => {
+                let id = self.work(message, "TASK_STATE_COMPLETED")["id"].clone();
+                let task = self.tasks.get_mut(id.as_str().unwrap()).unwrap();
+                task["artifacts"] = json!([{"artifactId": "a1", "parts": file_parts()}]);
+                Ok(json!({"task": task}))
+            }
             OnSend::Task(state) => Ok(json!({"task": self.work(message, state)})),
             OnSend::TaskWithoutAnswer => {
                 Ok(json!({"task": self.work(message, "TASK_STATE_WORKING")}))

@@ -5,6 +5,8 @@ mod agent;
 #[cfg(test)]
 mod asking;
 #[cfg(test)]
+mod files;
+#[cfg(test)]
 mod pushing;
 #[cfg(test)]
 mod restarting;

@@ -111,6 +111,23 @@ async fn card_that_is_too_large_is_no_answer_about_the_task() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn entry_that_is_being_edited_does_not_end_its_watch() {
+    let world = World::new(Agent::new(WORKING));
+    world.hand_over().await;
+    let agents = world.agents();
+    for entry in [r#"{"name": "travel-bot"}"#, r#"{"name": "travel-bot", "url": "travel.exa"}"#] {
+        world.write_agents(&format!("[{entry}]"));
+        world.pass(3600).await;
+        assert_eq!((world.states(), world.chat.attempts()), (vec![WatchState::Watching], 0));
+    }
+    let seen = world.watches.watches(None).await[0].last_seen.clone().unwrap();
+    assert!(seen.contains("url does not begin with http:// or https://"), "{seen}");
+    world.write_agents(&agents);
+    world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Lisbon");
+    assert!(world.chat.wait_for(1).await[0].text.ends_with("\nLisbon"));
+}
+
+#[tokio::test(start_paused = true)]
 async fn removed_agent_ends_the_watch_and_a_half_edited_file_does_not() {
     let world = World::new(Agent::new(WORKING));
     world.hand_over().await;

@@ -10,7 +10,7 @@ use volcanic_a2a_types::{Message, Task, TaskState};
 
 use super::{Contact, events::message_lines};
 use crate::{
-    exit::{Exit, told},
+    exit::Exit,
     output::{Format, note, write_json, write_line},
 };
 
@@ -22,7 +22,7 @@ impl Contact<'_> {
             write_json(&BTreeMap::from([("task", task)]))?;
             return Ok(exit);
         }
-        let outcome = || remote.outcome_of(task, self.max_file_bytes);
+        let outcome = remote.outcome_of(task, self.max_file_bytes);
         let (is_question, is_saved) = self.show(&outcome, remote)?;
         show_history(task)?;
         let id = sanitize_remote_line(task.id.as_str(), 200);
@@ -43,30 +43,21 @@ impl Contact<'_> {
             write_json(&BTreeMap::from([("message", message)]))?;
             return Ok(Exit::Done);
         }
-        let outcome = || remote.outcome_of_reply(message, self.max_file_bytes);
+        let outcome = remote.outcome_of_reply(message, self.max_file_bytes);
         let (_, is_saved) = self.show(&outcome, remote)?;
         Ok(if is_saved { Exit::Done } else { Exit::Failed })
     }
 
     /// Shows an outcome, and returns whether it is a question and whether its files are saved.
-    fn show(
-        &self,
-        outcome: &impl Fn() -> TaskOutcome,
-        remote: &RemoteAgent,
-    ) -> Result<(bool, bool)> {
+    fn show(&self, outcome: &TaskOutcome, remote: &RemoteAgent) -> Result<(bool, bool)> {
         let agent = remote.name();
-        let (saved, is_saved) = match outcome().save(&self.workspace, agent) {
-            Ok(saved) => (saved, true),
-            Err(error) => {
-                // What the agent said, and which task it is, is worth more than its files.
-                let rest = TaskOutcome { files: Vec::new(), inline_bytes: usize::MAX, ..outcome() };
-                let shown = rest.save(&self.workspace, agent);
-                let error = anyhow::Error::from(error);
-                note(&format!("volcanic: {}", told(&error)));
-                (shown.map_err(|_| error)?, false)
-            }
-        };
-        let is_question = saved.question;
+        let mut saved = outcome.save(&self.workspace, agent);
+        let (is_question, is_saved) = (saved.question, saved.unsaved.is_empty());
+        if saved.answer_file.is_none() {
+            // What no file holds is shown whole.
+            saved.answer.clone_from(&outcome.answer);
+            saved.is_cut = false;
+        }
         // How a question is answered with the tool is of no use here.
         write_line(&render_result(agent, &SavedOutcome { question: false, ..saved }))?;
         Ok((is_question, is_saved))
