@@ -6,7 +6,7 @@ use anyhow::Result;
 use futures::StreamExt as _;
 use tokio::time::{Instant, sleep, timeout_at};
 use volcanic_a2a_client::{EventStream, RemoteAgent, sanitize_remote_line};
-use volcanic_a2a_types::{StreamResponse, Task};
+use volcanic_a2a_types::{StreamResponse, Task, TaskStatus};
 
 use super::{Contact, Waited, events::Reporter, waiting::bounded};
 use crate::{exit::Failure, output::is_gone};
@@ -35,6 +35,8 @@ pub(super) struct Following<'a> {
     pub(super) history: u32,
     /// The task, as far as it is known.
     pub(super) task: Task,
+    /// How it stood before the message that it is followed for, if that was an answer to its question.
+    pub(super) before: Option<TaskStatus>,
 }
 
 impl Following<'_> {
@@ -68,7 +70,13 @@ impl Following<'_> {
     }
 
     fn is_settled(&self) -> bool {
-        self.task.status.state.is_settled()
+        self.task.status.state.is_settled() && !self.is_unheard()
+    }
+
+    /// Whether the task still stands as it did before it was answered. Many agents say nothing of a task until they have
+    /// something to say, and show the question until then.
+    pub(super) fn is_unheard(&self) -> bool {
+        self.before.as_ref().is_some_and(|before| is_older(&self.task.status, before))
     }
 
     /// Reads the task; what passes is told and costs nothing but the pause that the agent asks for.
@@ -131,7 +139,8 @@ impl Following<'_> {
     /// Notes how the task stands; true if it has settled, which is for a read to say.
     fn hears(&mut self, event: &StreamResponse) -> bool {
         let Some(status) = event.status() else { return false };
-        let is_settled = status.state.is_settled();
+        let is_old = self.before.as_ref().is_some_and(|before| is_older(status, before));
+        let is_settled = status.state.is_settled() && !is_old;
         if !is_settled {
             self.task.status.clone_from(status);
         }
@@ -162,5 +171,45 @@ impl Contact<'_> {
             Waited::Done(followed) => followed,
             Waited::TimeIsUp | Waited::Interrupted => Ok(()),
         }
+    }
+}
+
+/// Whether a question is the one that stood there before its answer was sent: nothing in it is newer. Some agents clear its
+/// words as soon as they have the answer.
+fn is_older(status: &TaskStatus, before: &TaskStatus) -> bool {
+    let says_no_more = status.message.as_ref().is_none_or(|said| {
+        before.message.as_ref().is_some_and(|asked| asked.message_id == said.message_id)
+    });
+    !status.state.is_terminal()
+        && status.state == before.state
+        && status.timestamp == before.timestamp
+        && says_no_more
+}
+
+#[cfg(test)]
+mod tests {
+    use volcanic_a2a_types::{Message, Part, TaskState};
+
+    use super::*;
+
+    fn asked(id: &str, at: &str) -> TaskStatus {
+        let mut status = TaskStatus::new(TaskState::InputRequired)
+            .with_message(Message::agent(id, vec![Part::text("Which day?")]));
+        status.timestamp = Some(at.parse().unwrap());
+        status
+    }
+
+    #[test]
+    fn a_question_is_old_until_anything_in_it_is_newer() {
+        let before = asked("m1", "2026-11-30T08:00:00Z");
+        assert!(is_older(&before, &before));
+        let mut cleared = before.clone();
+        cleared.message = None;
+        assert!(is_older(&cleared, &before));
+        assert!(!is_older(&asked("m2", "2026-11-30T08:00:00Z"), &before));
+        assert!(!is_older(&asked("m1", "2026-11-30T08:00:01Z"), &before));
+        let mut over = before.clone();
+        over.state = TaskState::Completed;
+        assert!(!is_older(&over, &before));
     }
 }

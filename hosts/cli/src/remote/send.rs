@@ -51,7 +51,7 @@ pub(crate) async fn send(args: &SendArgs, config: &CliConfig, format: Format) ->
     let has_left = Cell::new(false);
     let sending = async {
         let remote = contact.connect().await?;
-        let request = request(args, parts, &remote).await?;
+        let (request, before) = request(args, parts, &remote).await?;
         contact.live.says("sending");
         has_left.set(true);
         let answer = if args.stream && remote.streams() {
@@ -62,10 +62,10 @@ pub(crate) async fn send(args: &SendArgs, config: &CliConfig, format: Format) ->
             }
             call(&remote, request).await?
         };
-        Ok::<_, anyhow::Error>((remote, answer))
+        Ok::<_, anyhow::Error>((remote, answer, before))
     };
     let sent = bounded(&contact.live, deadline, sending).await;
-    let (remote, answer) = match sent {
+    let (remote, answer, before) = match sent {
         Waited::Done(sent) => sent.map_err(|error| contact.not_sent(error, has_left.get()))?,
         Waited::TimeIsUp => {
             let agent = contact.target.name().to_owned();
@@ -92,29 +92,36 @@ pub(crate) async fn send(args: &SendArgs, config: &CliConfig, format: Format) ->
         pause: args.poll_interval,
         history: args.history.unwrap_or_default(),
         task,
+        before,
     };
     if waits {
         contact.follow(&mut following, deadline).await?;
     }
-    let exit = contact.tell(&remote, &following.task)?;
+    let exit = if following.is_unheard() {
+        contact.tell_unheard(&remote, &following.task)?
+    } else {
+        contact.tell(&remote, &following.task)?
+    };
     // The agent has it, which is all that was wanted.
     Ok(if args.is_async && exit == Exit::TimedOut { Exit::Done } else { exit })
 }
 
+/// The message, and how the task stands that it answers.
 async fn request(
     args: &SendArgs,
     parts: Vec<Part>,
     remote: &RemoteAgent,
-) -> Result<SendMessageRequest, ClientError> {
+) -> Result<(SendMessageRequest, Option<TaskStatus>), ClientError> {
     let mut message = Message::user(MessageId::from(Chance::from_os().uuid().to_string()), parts);
     message.context_id = args.context.clone().map(Into::into);
+    let mut before = None;
     if let Some(task) = &args.task {
         let task_id = TaskId::from(task.clone());
-        if message.context_id.is_none() {
-            // Some agents lose the context of a follow-up that names only its task.
-            message.context_id = remote.get_task(&task_id, Some(0)).await?.context_id;
-        }
+        // Some agents lose the context of a follow-up that names only its task, and some show the question until they go on.
+        let asked = remote.get_task(&task_id, Some(0)).await?;
+        message.context_id = message.context_id.or(asked.context_id);
         message.task_id = Some(task_id);
+        before = Some(asked.status);
     }
     let mut configuration = SendMessageConfiguration::default();
     configuration.return_immediately = !args.stream;
@@ -124,7 +131,7 @@ async fn request(
     let mut request = SendMessageRequest::new(message);
     request.configuration = Some(configuration);
     request.metadata.get_or_insert_default().insert(HOPS_METADATA.to_owned(), json!(1));
-    Ok(request)
+    Ok((request, before))
 }
 
 /// Sends a message, and returns as soon as the agent has said which task it is.

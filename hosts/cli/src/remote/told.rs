@@ -37,6 +37,21 @@ impl Contact<'_> {
         Ok(if exit == Exit::Done && !is_saved { Exit::Failed } else { exit })
     }
 
+    /// Tells that an agent has an answer to its question and has not gone on since.
+    pub(super) fn tell_unheard(&self, remote: &RemoteAgent, task: &Task) -> Result<Exit> {
+        if self.format == Format::Json {
+            write_json(&BTreeMap::from([("task", task)]))?;
+            return Ok(Exit::TimedOut);
+        }
+        let id = sanitize_remote_line(task.id.as_str(), 200);
+        let agent = remote.name();
+        write_line(&format!(
+            "Agent \"{agent}\": task {id} has the answer and has not gone on yet."
+        ))?;
+        note(&format!("To ask how it stands: {}", self.command("status", &[&id])));
+        Ok(Exit::TimedOut)
+    }
+
     /// Tells a reply that is no task.
     pub(super) fn tell_message(&self, remote: &RemoteAgent, message: &Message) -> Result<Exit> {
         if self.format == Format::Json {

@@ -87,6 +87,7 @@ pub(crate) async fn watch(args: &WatchArgs, config: &CliConfig, format: Format) 
         pause: args.poll_interval,
         history: 0,
         task,
+        before: None,
     };
     contact.follow(&mut following, Some(deadline)).await?;
     contact.tell(&remote, &following.task)
