@@ -199,12 +199,17 @@ impl ClientError {
             Self::Unreachable { source, .. } => !source.never_left(),
             // A gateway that gave up says nothing about what stands behind it.
             Self::Http { status, .. } => matches!(status, 408 | 500 | 502 | 504 | 200..=299),
+            // An agent that fails may have begun: some keep the failed task and answer with an error all the same. Of codes
+            // that nobody has defined, nobody can say more.
+            Self::Refused { .. } => matches!(
+                self.rpc_kind(),
+                None | Some(A2aErrorKind::Internal | A2aErrorKind::InvalidAgentResponse)
+            ),
             Self::TimedOut { .. }
             | Self::Unexpected { .. }
             | Self::UnreadableTask { .. }
             | Self::TooLarge { .. } => true,
             Self::KeyRejected { .. }
-            | Self::Refused { .. }
             | Self::Card { .. }
             | Self::Key { .. }
             | Self::Unsupported { .. }
@@ -328,7 +333,10 @@ mod tests {
             (http(503), true, false),
             (http(429), true, false),
             (http(404), false, false),
-            (refused(A2aErrorKind::Internal), true, false),
+            (refused(A2aErrorKind::Internal), true, true),
+            (refused(A2aErrorKind::InvalidAgentResponse), false, true),
+            (refused(A2aErrorKind::InvalidParams), false, false),
+            (refused(A2aErrorKind::TaskNotFound), false, false),
             (refused(A2aErrorKind::UnsupportedOperation), false, false),
             (ClientError::TimedOut { agent: "a".to_owned() }, true, true),
             (
@@ -341,6 +349,18 @@ mod tests {
             let found = (error.is_transient(), error.may_have_arrived());
             assert_eq!(found, (transient, may_have_arrived), "{error}");
         }
+    }
+
+    #[test]
+    fn code_that_nobody_defined_says_nothing_about_what_the_agent_did() {
+        let mut error = RpcError::of(A2aErrorKind::Internal, "odd");
+        (error.code, error.data) = (-32050, None);
+        let error = ClientError::Refused {
+            agent: "a".to_owned(),
+            error: Box::new(error),
+            retry_after: None,
+        };
+        assert_eq!((error.rpc_kind(), error.may_have_arrived()), (None, true));
     }
 
     #[test]

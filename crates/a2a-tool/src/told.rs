@@ -37,8 +37,9 @@ pub(crate) fn send(agent: &str, end: Result<SendEnd, SendError>) -> ToolOutput {
         )),
         Err(SendError::Unknown { agent, reason, settle }) => settling(
             ToolOutput::error(format!(
-                "{reason} Agent \"{agent}\" may or may not have received the message; it is not sent again by itself, and \
-                 no task of it is followed."
+                "{}. Agent \"{agent}\" may or may not have received the message; it is not sent again by itself, and \
+                 no task of it is followed.",
+                reason.trim_end_matches('.')
             )),
             Some(settle),
         ),

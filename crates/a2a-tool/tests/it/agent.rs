@@ -84,6 +84,9 @@ impl Agent {
                 }
                 self.sent.lock().unwrap().push(message.clone());
                 let text = message["parts"][0]["text"].as_str().unwrap_or_default();
+                if text == "break" {
+                    return Err((-32603, "it broke".to_owned()));
+                }
                 if text == "leak" {
                     return Err((-32602, format!("bad request with key {KEY}")));
                 }

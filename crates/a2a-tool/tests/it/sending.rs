@@ -360,3 +360,14 @@ async fn arguments_that_do_not_fit_send_nothing() {
     }
     assert!(world.agent.sent().is_empty());
 }
+
+#[tokio::test(start_paused = true)]
+async fn agent_that_fails_inside_may_have_acted_on_the_message() {
+    let world = World::new();
+    check_error(
+        &world.call(send("break")).await,
+        "Agent \"travel-bot\" refused: it broke (-32603). Agent \"travel-bot\" may or may not have received the message; it \
+         is not sent again by itself, and no task of it is followed.",
+    );
+    assert_eq!(world.agent.sent().len(), 1);
+}

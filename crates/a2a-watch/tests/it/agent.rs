@@ -33,6 +33,8 @@ pub(crate) enum OnSend {
     Nothing,
     /// Refuses with this code.
     Refuse(i64),
+    /// Makes a task that fails, and answers with an internal error.
+    Break,
 }
 
 #[derive(Default)]
@@ -293,6 +295,10 @@ impl Inner {
         let message = &params["message"];
         match self.on_send.unwrap() {
             OnSend::Refuse(code) => Err(code),
+            OnSend::Break => {
+                self.work(message, "TASK_STATE_FAILED");
+                Err(-32603)
+            }
             OnSend::Nothing => Ok(Value::Null),
             OnSend::Known => {
                 let known = self.tasks.get_mut("t1").ok_or(-32001)?;

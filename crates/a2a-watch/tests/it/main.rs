@@ -13,6 +13,8 @@ mod restarting;
 #[cfg(test)]
 mod sending;
 #[cfg(test)]
+mod unclear;
+#[cfg(test)]
 mod view;
 #[cfg(test)]
 mod watching;
