@@ -51,13 +51,16 @@ fn misunderstood(error: &clap::Error) -> ExitCode {
     if error.use_stderr() { Exit::Usage.into() } else { Exit::Done.into() }
 }
 
-/// What is logged: what `RUST_LOG` says, else `Ops__Log__Level`, else errors, but never what people write to a model.
+/// What is never logged: what people write to a model, and frames of HTTP/2, which hold what agents say, maybe a key.
+const UNLOGGED: [&str; 2] = ["rig=off", "h2=info"];
+
+/// What is logged: what `RUST_LOG` says, else `Ops__Log__Level`, else errors, but never what [`UNLOGGED`] names.
 fn logged(config: &CliConfig) -> EnvFilter {
     let level = config.log_level.unwrap_or(LogLevel::Error);
     let filter =
         EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level.filter()));
-    match "rig=off".parse() {
-        Ok(off) => filter.add_directive(off),
+    UNLOGGED.iter().fold(filter, |filter, directive| match directive.parse() {
+        Ok(directive) => filter.add_directive(directive),
         Err(_) => filter,
-    }
+    })
 }

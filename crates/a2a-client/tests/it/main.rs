@@ -13,6 +13,8 @@ mod keys;
 #[cfg(test)]
 mod limits;
 #[cfg(test)]
+mod planted;
+#[cfg(test)]
 mod streams;
 #[cfg(test)]
 mod v03;

@@ -89,6 +89,7 @@ fn text_is_masked_across_line_breaks_and_what_has_no_width() {
     check_text("k_plan\r\n\tted/3f9c2a", "***");
     check_text("k_plan\u{200b}ted\u{feff}/3f\u{ad}9c2a é", "*** é");
     check_text("k_plan\\u200bted%2F3f9c2a", "***");
+    check_text(r#"{"a":"k_plan\r\nted/3f9c2a"}"#, r#"{"a":"***"}"#);
     check_text("k_plan ted/3f9c2a", "k_plan ted/3f9c2a");
     check_text("“é” \u{200b} 漢", "“é” \u{200b} 漢");
 }

@@ -109,6 +109,7 @@ fn unit(rest: &[u8], escape: Escape, writing: Writing) -> (Option<u8>, usize) {
             Some(_) | None => (Some(b'\\'), 1),
         },
         [b'\\', escaped @ (b'"' | b'\\' | b'/'), ..] if is_json => (Some(*escaped), 2),
+        [b'\\', b'n' | b'r' | b't', ..] if is_json && writing == Writing::Text => (None, 2),
         [b'%', digits @ ..] if is_percent => match hex(digits, 2) {
             Some(code @ 0x20..=0x7e) => (u8::try_from(code).ok(), 3),
             Some(_) | None => (Some(b'%'), 1),
