@@ -22,12 +22,12 @@ enum Task {
     Check,
     /// Only the layer table against the manifests.
     Layers,
-    /// Chat, tool and bot against agents on the official SDKs, with every exchange recorded.
+    /// Tool, command line and bot against agents on the official SDKs, with every exchange recorded.
     Interop {
-        /// The cells that fit a submission's time: every scenario, each peer once.
+        /// Every row in one column only; the columns take turns.
         #[arg(long)]
         quick: bool,
-        /// Only cells whose name contains this.
+        /// Only cells whose name contains this, such as `cancel (tool)` or `0.3.26`.
         #[arg(long)]
         only: Option<String>,
     },

@@ -1,15 +1,17 @@
 //! Tasks that need programs of other people: builds them, then hands over to the runners in `tests/`.
 
+use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 
 use crate::shell::{built, command, root, run};
 
 /// Installs the peers and runs the interop matrix.
 pub(crate) fn interop(quick: bool, only: Option<&str>) -> Result<()> {
-    let python = python_peer()?;
+    let python = python_peer("a2a-python")?;
+    let python_03 = python_peer("a2a-python-0.3")?;
     let rust = rust_peer()?;
     node_peer()?;
     build(&["volcanic-cli", "volcanic-telegram"])?;
@@ -17,6 +19,8 @@ pub(crate) fn interop(quick: bool, only: Option<&str>) -> Result<()> {
     runner
         .arg("--python")
         .arg(python)
+        .arg("--python-03")
+        .arg(python_03)
         .arg("--rust-peer")
         .arg(rust)
         .arg("--peers")
@@ -63,17 +67,23 @@ fn runner(bin: &str) -> Command {
     cargo
 }
 
-/// A venv with the locked packages; returns its interpreter.
-fn python_peer() -> Result<PathBuf> {
-    let venv = built("peers").join("python");
+/// A venv with the locked packages of a peer; returns its interpreter. What is installed already is left alone.
+fn python_peer(name: &str) -> Result<PathBuf> {
+    let venv = built("peers").join(name);
     let python = venv.join("bin/python");
-    let lock = root().join("tests/peers/a2a-python/requirements.txt");
-    if !python.exists() {
-        run(command("python3").args(["-m", "venv"]).arg(&venv))?;
+    let lock = root().join("tests/peers").join(name).join("requirements.txt");
+    let wanted =
+        fs::read_to_string(&lock).with_context(|| format!("failed to read the lock of {name}"))?;
+    let installed = venv.join("installed.txt");
+    if fs::read_to_string(&installed).is_ok_and(|found| found == wanted) {
+        return Ok(python);
     }
+    run(command("python3").args(["-m", "venv", "--clear"]).arg(&venv))?;
     run(command(&python)
-        .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "-r"])
+        .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"])
+        .args(["--require-hashes", "--no-deps", "-r"])
         .arg(lock))?;
+    fs::write(installed, wanted).with_context(|| format!("failed to note what {name} has"))?;
     Ok(python)
 }
 

@@ -10,15 +10,21 @@ use serde_json::json;
 use volcanic_testkit::{Program, RecordingProxy};
 
 use super::{
-    InteropPlan, PeerKind,
-    peer::{Peer, await_listener, free_port},
-    scenario::{list_peer, word},
+    InteropPlan,
+    actor::Player,
+    peer::{Column, Peers, await_listener, free_port},
+    scene::{Scene, word},
 };
 
+/// What it is called in the report.
+pub(super) const NAME: &str = "a model server nobody here wrote: chat, tool call, answer";
+
 /// A chat whose model calls the `a2a` tool, sees its result and answers: streamed over the OpenAI dialect.
-pub(super) async fn round_trip(plan: &InteropPlan) -> Result<()> {
-    let peer = Peer::start(plan, PeerKind::Python, None).await?;
-    let folder = tempfile::tempdir()?;
+pub(super) async fn round_trip(plan: &InteropPlan, peers: &Peers) -> Result<()> {
+    let column = Column::PythonRpc;
+    let address = peers.address(column.sdk(), false)?;
+    let wait = Duration::from_secs(20);
+    let scene = Scene::set(plan, column, Player::Tool, "open", wait, address).await?;
     let (word, answer) = (word(), word());
     let fixtures = json!({ "fixtures": [
         {
@@ -30,7 +36,7 @@ pub(super) async fn round_trip(plan: &InteropPlan) -> Result<()> {
         },
         { "match": { "userMessage": word, "turnIndex": 1 }, "response": { "content": format!("It said {answer}.") } }
     ] });
-    let file = folder.path().join("fixtures.json");
+    let file = scene.folder().join("fixtures.json");
     std::fs::write(&file, fixtures.to_string())?;
     let port = free_port().await?;
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
@@ -43,22 +49,17 @@ pub(super) async fn round_trip(plan: &InteropPlan) -> Result<()> {
     await_listener(address).await?;
     let wire = RecordingProxy::start(address).await?;
 
-    let workspace = folder.path().join("workspace");
-    list_peer(&workspace, &peer)?;
     let mut chat = Program::new("the assistant", &plan.volcanic)
         .args(["chat", "--model", "openai:gpt-4o-mini", "--workspace"])
-        .arg(&workspace)
-        .env("VOLCANIC_HOME", folder.path().join("home"))
+        .arg(scene.actor.workspace())
+        .env("VOLCANIC_HOME", scene.folder().join("home"))
         .env("OPENAI_BASE_URL", format!("http://{}/v1", wire.address()))
         .env("OPENAI_API_KEY", "no-real-key")
         .start()?;
     let played = async {
         chat.say(&format!("Please ask the peer about {word}")).await?;
         chat.line(Duration::from_secs(15), "the answer", |line| line.contains(&answer)).await?;
-        ensure!(
-            peer.proxy.times_requested(&format!("quick {word}")) == 1,
-            "the tool's message was not sent once"
-        );
+        scene.sent(&format!("quick {word}"))?;
         ensure!(
             wire.requested(&format!("quick: {word}")),
             "the tool's result did not reach the model"

@@ -1,192 +1,148 @@
-//! The interop agent on the official Rust SDK: JSON-RPC at /, card at the well-known path.
+//! The interop agent on the official Rust SDK: JSON-RPC and HTTP+JSON, one agent per kind of card.
 //!
-//! What it does is told by the first word of a message: `quick WORD`, `ask WORD`, `file WORD`, `slow SECONDS WORD`,
-//! `fail WORD`, as in `../a2a-python/agent.py`. `PORT` is where it listens, `PUBLIC` the base URL of its card, `BREAK`
-//! the scenario that this run gets wrong on purpose.
+//! The same kinds of card, scenarios and variables as `../a2a-python/agent.py`; that file says what each does.
 
-use std::sync::Arc;
-use std::time::Duration;
+mod answers;
+mod odd;
 
-use a2a::*;
-use a2a_server::{
-    AgentExecutor, DefaultRequestHandler, ExecutorContext, HttpPushSender, HttpPushSenderConfig, InMemoryPushConfigStore, InMemoryTaskStore,
-    StaticAgentCard,
+use std::{collections::HashMap, sync::Arc};
+
+use a2a::{
+    AgentCapabilities, AgentCard, AgentInterface, AgentSkill, ApiKeySecurityScheme, SecurityScheme,
+    TRANSPORT_PROTOCOL_HTTP_JSON, TRANSPORT_PROTOCOL_JSONRPC,
 };
-use axum::serve::ListenerExt;
-use futures::stream::{self, BoxStream, StreamExt};
+use a2a_server::{
+    DefaultRequestHandler, HttpPushSender, HttpPushSenderConfig, InMemoryPushConfigStore,
+    InMemoryTaskStore, StaticAgentCard, WELL_KNOWN_AGENT_CARD_PATH,
+};
+use axum::{
+    Router,
+    body::Body,
+    extract::Request,
+    http::{StatusCode, header},
+    middleware::{self, Next},
+    response::{IntoResponse, Response},
+    routing::get,
+    serve::ListenerExt,
+};
+use tower::ServiceExt;
 
-struct Agent {
-    broken: String,
-}
+use answers::Agent;
+use odd::OddHandler;
 
-/// One step of an answer.
-enum Step {
-    Sleep(f64),
-    Status(TaskState, Option<String>),
-    Artifact(Artifact),
-}
+/// The agents, by the first segment of their path.
+const KINDS: [&str; 3] = ["open", "still", "keyed"];
 
-fn answer(words: String) -> Vec<Step> {
-    let artifact = Artifact {
-        artifact_id: "response".into(),
-        name: Some("response".into()),
-        description: None,
-        parts: vec![Part::text(words)],
-        metadata: None,
-        extensions: None,
+/// What messages may hold; the SDK refuses everything else.
+const INPUT_MODES: [&str; 4] =
+    ["text/plain", "application/octet-stream", "application/pdf", "application/json"];
+
+fn card(kind: &str, base: &str, broken: bool) -> AgentCard {
+    let interface =
+        |path: &str, binding: &str| AgentInterface::new(format!("{base}/{kind}/{path}"), binding);
+    let skill = AgentSkill {
+        id: "interop".into(),
+        name: "Interop".into(),
+        description: "Answers, asks, files, waits".into(),
+        tags: vec!["test".into()],
+        examples: None,
+        input_modes: None,
+        output_modes: None,
+        security_requirements: None,
     };
-    vec![Step::Artifact(artifact), Step::Status(TaskState::Completed, None)]
-}
-
-/// The words a question was asked about, when `said` answers it. The SDK stores a new task before the executor sees it,
-/// so the first message of a task is in its history already.
-fn asked(said: &str, task: Option<&Task>) -> Option<String> {
-    let history = task?.history.as_ref().filter(|_| !said.starts_with("ask "))?;
-    history.iter().find_map(|message| Some(message.text()?.strip_prefix("ask ")?.to_owned()))
-}
-
-impl Agent {
-    fn script(&self, said: &str, task: Option<&Task>) -> Vec<Step> {
-        if let Some(words) = asked(said, task) {
-            return answer(format!("booked {words} for {said}"));
-        }
-        let (verb, rest) = said.split_once(' ').unwrap_or((said, ""));
-        match (verb, self.broken.as_str()) {
-            ("quick", "quick") => answer("something else".to_owned()),
-            ("quick", _) => answer(format!("quick: {rest}")),
-            ("ask", "ask") => answer(format!("booked {rest} for some day")),
-            ("ask", _) => vec![Step::Status(TaskState::InputRequired, Some(format!("Which day for {rest}?")))],
-            ("file", broken) => {
-                let bytes = if broken == "file" { "not what was asked".to_owned() } else { format!("report {rest}\n") };
-                let file = Artifact {
-                    artifact_id: "file".into(),
-                    name: None,
-                    description: None,
-                    parts: vec![Part::raw(bytes.into_bytes()).with_filename("report.txt").with_media_type("text/plain")],
-                    metadata: None,
-                    extensions: None,
-                };
-                let mut steps = vec![Step::Artifact(file)];
-                steps.extend(answer(format!("the report on {rest}")));
-                steps
-            }
-            ("slow", broken) => {
-                let (seconds, word) = rest.split_once(' ').unwrap_or((rest, ""));
-                let mut steps =
-                    vec![Step::Status(TaskState::Working, None), Step::Sleep(seconds.parse().unwrap_or(1.0))];
-                steps.extend(answer(if broken == "poll" { "gone".to_owned() } else { format!("slow: {word}") }));
-                steps
-            }
-            _ => vec![Step::Status(TaskState::Failed, Some(format!("failed: {rest}")))],
-        }
+    let scheme = SecurityScheme::ApiKey(ApiKeySecurityScheme {
+        location: "header".into(),
+        name: "X-API-Key".into(),
+        description: None,
+    });
+    let keyed = kind == "keyed";
+    AgentCard {
+        name: "rust peer".into(),
+        description: "Interop agent on the official Rust SDK".into(),
+        version: "1.0.0".into(),
+        supported_interfaces: vec![
+            interface("rpc", TRANSPORT_PROTOCOL_JSONRPC),
+            interface("rest", TRANSPORT_PROTOCOL_HTTP_JSON),
+        ],
+        capabilities: capabilities(kind, broken),
+        default_input_modes: INPUT_MODES.map(str::to_owned).to_vec(),
+        default_output_modes: vec!["text/plain".into()],
+        skills: if broken { vec![] } else { vec![skill] },
+        provider: None,
+        documentation_url: None,
+        icon_url: None,
+        security_schemes: keyed.then(|| HashMap::from([("key".to_owned(), scheme)])),
+        security_requirements: keyed.then(|| vec![HashMap::from([("key".to_owned(), vec![])])]),
+        signatures: None,
     }
 }
 
-impl AgentExecutor for Agent {
-    fn execute(&self, ctx: ExecutorContext) -> BoxStream<'static, Result<StreamResponse, A2AError>> {
-        let message = ctx.message.as_ref();
-        let said = message.and_then(Message::text).unwrap_or("").to_owned();
-        let steps = self.script(&said, ctx.stored_task.as_ref());
-        let (task_id, context_id) = ctx.task_info();
-        let opening = ctx.stored_task.clone().unwrap_or_else(|| Task {
-            id: task_id.clone(),
-            context_id: context_id.clone(),
-            status: TaskStatus { state: TaskState::Submitted, message: None, timestamp: Some(chrono::Utc::now()) },
-            artifacts: None,
-            history: message.map(|message| vec![message.clone()]),
-            metadata: None,
-        });
-        let rest = stream::iter(steps).filter_map(move |step| {
-            let (task_id, context_id) = (task_id.clone(), context_id.clone());
-            async move {
-                // A stream that is always ready overruns the SDK's 32-slot broadcast buffer and fails the request.
-                tokio::task::yield_now().await;
-                Some(Ok(match step {
-                    Step::Sleep(seconds) => {
-                        tokio::time::sleep(Duration::from_secs_f64(seconds)).await;
-                        return None;
-                    }
-                    Step::Status(state, words) => {
-                        let message = words.map(|words| Message {
-                            task_id: Some(task_id.clone()),
-                            context_id: Some(context_id.clone()),
-                            ..Message::new(Role::Agent, vec![Part::text(words)])
-                        });
-                        let status = TaskStatus { state, message, timestamp: Some(chrono::Utc::now()) };
-                        StreamResponse::StatusUpdate(TaskStatusUpdateEvent { task_id, context_id, status, metadata: None })
-                    }
-                    Step::Artifact(artifact) => StreamResponse::ArtifactUpdate(TaskArtifactUpdateEvent {
-                        task_id,
-                        context_id,
-                        artifact,
-                        append: None,
-                        last_chunk: Some(true),
-                        metadata: None,
-                    }),
-                }))
-            }
-        });
-        stream::iter([Ok(StreamResponse::Task(opening))]).chain(rest).boxed()
+fn capabilities(kind: &str, broken: bool) -> AgentCapabilities {
+    AgentCapabilities {
+        streaming: Some(broken || kind != "still"),
+        push_notifications: Some(true),
+        extended_agent_card: Some(false),
+        ..Default::default()
     }
+}
 
-    fn cancel(&self, ctx: ExecutorContext) -> BoxStream<'static, Result<StreamResponse, A2AError>> {
-        let (task_id, context_id) = ctx.task_info();
-        let status = TaskStatus { state: TaskState::Canceled, message: None, timestamp: Some(chrono::Utc::now()) };
-        let update = TaskStatusUpdateEvent { task_id, context_id, status, metadata: None };
-        stream::iter([Ok(StreamResponse::StatusUpdate(update))]).boxed()
+/// The card that names the host which was asked, so that a proxy in front of this stays in front of it.
+async fn serve_card(kind: &'static str, broken: bool, request: Request) -> Response {
+    let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
+    let card = card(kind, &format!("http://{}", host.unwrap_or_default()), broken);
+    let router = a2a_server::agent_card::agent_card_router(Arc::new(StaticAgentCard::new(card)));
+    let request =
+        Request::get(WELL_KNOWN_AGENT_CARD_PATH).body(Body::empty()).expect("it is valid");
+    router.oneshot(request).await.into_response()
+}
+
+fn agent(kind: &'static str, broken: bool) -> Router {
+    let mut handler = DefaultRequestHandler::new(Agent { broken }, InMemoryTaskStore::new())
+        .with_default_input_modes(INPUT_MODES.map(str::to_owned).to_vec())
+        .with_capabilities(capabilities(kind, broken));
+    if broken {
+        handler = handler.with_push_config_store(InMemoryPushConfigStore::new());
+    } else {
+        // The webhook of the interop run is on loopback, which the SDK's guard refuses.
+        let sender = HttpPushSender::new(Some(HttpPushSenderConfig {
+            validate_urls: false,
+            ..Default::default()
+        }));
+        handler = handler.with_push_notifications(InMemoryPushConfigStore::new(), sender);
     }
+    let handler = Arc::new(OddHandler::new(handler, broken));
+    Router::new()
+        .route(
+            &format!("/{kind}{WELL_KNOWN_AGENT_CARD_PATH}"),
+            get(move |request| serve_card(kind, broken, request)),
+        )
+        .nest(&format!("/{kind}/rpc"), a2a_server::jsonrpc::jsonrpc_router(Arc::clone(&handler)))
+        .nest(&format!("/{kind}/rest"), a2a_server::rest::rest_router(handler))
+}
+
+/// Lets nobody without the key to the agent that wants one; its card is open.
+async fn check_key(key: String, request: Request, next: Next) -> Response {
+    let path = request.uri().path();
+    let is_kept = path.starts_with("/keyed/") && !path.contains("/.well-known/");
+    let given = request.headers().get("x-api-key").and_then(|given| given.to_str().ok());
+    if is_kept && given != Some(&key) {
+        return (StatusCode::UNAUTHORIZED, "wrong key").into_response();
+    }
+    next.run(request).await
 }
 
 #[tokio::main]
 async fn main() {
     let port: u16 = std::env::var("PORT").expect("PORT is set").parse().expect("PORT is a number");
-    let public = std::env::var("PUBLIC").unwrap_or_else(|_| format!("http://127.0.0.1:{port}"));
-    let broken = std::env::var("BREAK").unwrap_or_default();
-    let pushes = broken != "push";
-    let capabilities = AgentCapabilities {
-        streaming: Some(true),
-        push_notifications: Some(true),
-        extended_agent_card: Some(false),
-        ..Default::default()
-    };
-    let mut handler = DefaultRequestHandler::new(Agent { broken }, InMemoryTaskStore::new())
-        .with_default_input_modes(vec!["text/plain".to_owned()])
-        .with_capabilities(capabilities.clone());
-    if pushes {
-        // The webhook of the interop run is on loopback, which the SDK's guard refuses.
-        let sender = HttpPushSender::new(Some(HttpPushSenderConfig { validate_urls: false, ..Default::default() }));
-        handler = handler.with_push_notifications(InMemoryPushConfigStore::new(), sender);
-    } else {
-        handler = handler.with_push_config_store(InMemoryPushConfigStore::new());
+    let broken = std::env::var("BREAK").is_ok_and(|value| !value.is_empty());
+    let key = std::env::var("KEY").unwrap_or_default();
+    let mut app = KINDS.iter().fold(Router::new(), |app, kind| app.merge(agent(kind, broken)));
+    if !broken {
+        app = app
+            .layer(middleware::from_fn(move |request, next| check_key(key.clone(), request, next)));
     }
-    let card = AgentCard {
-        name: "rust peer".into(),
-        description: "Interop agent on the official Rust SDK".into(),
-        version: "1.0.0".into(),
-        supported_interfaces: vec![AgentInterface::new(format!("{public}/"), TRANSPORT_PROTOCOL_JSONRPC)],
-        capabilities,
-        default_input_modes: vec!["text/plain".into()],
-        default_output_modes: vec!["text/plain".into()],
-        skills: vec![AgentSkill {
-            id: "interop".into(),
-            name: "Interop".into(),
-            description: "Answers, asks, files, waits".into(),
-            tags: vec!["test".into()],
-            examples: None,
-            input_modes: None,
-            output_modes: None,
-            security_requirements: None,
-        }],
-        provider: None,
-        documentation_url: None,
-        icon_url: None,
-        security_schemes: None,
-        security_requirements: None,
-        signatures: None,
-    };
-    let app = axum::Router::new()
-        .merge(a2a_server::jsonrpc::jsonrpc_router(Arc::new(handler)))
-        .merge(a2a_server::agent_card::agent_card_router(Arc::new(StaticAgentCard::new(card))));
-    let listener = tokio::net::TcpListener::bind(("127.0.0.1", port)).await.expect("the port is free");
-    axum::serve(listener.tap_io(|stream| drop(stream.set_nodelay(true))), app).await.expect("the server runs");
+    let listener =
+        tokio::net::TcpListener::bind(("127.0.0.1", port)).await.expect("the port is free");
+    let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
+    axum::serve(listener, app).await.expect("the server runs");
 }
