@@ -183,6 +183,8 @@ impl Shared {
                 | HostileTrick::Stream(_)
                 | HostileTrick::Wire(HostilePlace::Stream, _)
         );
+        // Such a task is at work until somebody has followed it.
+        let is_slow = streams && !self.heard().requests.iter().any(HostileHeard::is_stream);
         match heard.asks.as_str() {
             "" => {
                 let none = content::Content::of("nothing here\n");
@@ -196,7 +198,7 @@ impl Shared {
                 let card = card::card(&self.base, self.protocol, streams, fault);
                 (HostilePlace::Card, Answer::json("200 OK", card))
             }
-            "SubscribeToTask" | "SendStreamingMessage" => {
+            _ if heard.is_stream() => {
                 let fault = match &self.trick {
                     HostileTrick::Stream(fault) => Some(fault),
                     _ => None,
@@ -205,12 +207,15 @@ impl Shared {
                 (HostilePlace::Stream, Answer::events(events))
             }
             _ => {
-                let fault = match &self.trick {
-                    HostileTrick::Task(fault) => Some(fault),
-                    _ => None,
+                let is_sent = heard.asks == "SendMessage";
+                let (fault, is_slow) = match &self.trick {
+                    HostileTrick::Task(fault) => (Some(fault), is_slow),
+                    HostileTrick::Watched(_) if is_sent => (None, true),
+                    HostileTrick::Watched(fault) => (Some(fault), false),
+                    _ => (None, is_slow),
                 };
                 let status = tasks::status(self.protocol, fault);
-                let said = tasks::answer(dialect, heard, streams, fault);
+                let said = tasks::answer(dialect, heard, is_slow, fault);
                 (HostilePlace::Call, Answer::json(status, said))
             }
         }

@@ -10,6 +10,10 @@ mod assistant;
 #[cfg(test)]
 mod delivering;
 #[cfg(test)]
+mod hostile;
+#[cfg(test)]
+mod hostile_names;
+#[cfg(test)]
 mod kills;
 #[cfg(test)]
 mod mortal;

@@ -25,7 +25,7 @@ pub(super) fn card(
         "supportedInterfaces": [
             {"url": format!("{base}{path}"), "protocolBinding": binding, "protocolVersion": version}
         ],
-        "capabilities": {"streaming": streams},
+        "capabilities": {"streaming": streams, "pushNotifications": true},
         "defaultInputModes": ["text/plain"], "defaultOutputModes": ["text/plain"],
         "skills": [{"id": "plum", "name": "Plum", "description": "Says plum.", "tags": []}],
     });

@@ -28,6 +28,11 @@ pub struct HostileHeard {
 }
 
 impl HostileHeard {
+    /// Whether it asks for a stream.
+    pub fn is_stream(&self) -> bool {
+        matches!(self.asks.as_str(), "SubscribeToTask" | "SendStreamingMessage")
+    }
+
     /// The id of the task it is about, if it names one.
     pub(super) fn task(&self) -> Option<&str> {
         if let Some(id) = self.body.pointer("/params/id").or(self.body.pointer("/params/taskId")) {

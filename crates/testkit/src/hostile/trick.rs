@@ -13,6 +13,8 @@ pub enum HostileTrick {
     Card(CardFault),
     /// Answers to calls, sending among them, hold something bad.
     Task(TaskFault),
+    /// A message makes a task that is at work; what is answered about it later holds something bad.
+    Watched(TaskFault),
     /// The events of a stream are bad.
     Stream(StreamFault),
 }
