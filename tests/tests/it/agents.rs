@@ -31,7 +31,7 @@ async fn agents_lists_cards_and_skills() {
 }
 
 #[tokio::test]
-async fn agents_out_of_reach_are_listed_with_the_reason() {
+async fn agents_unreachable_agent_listed() {
     let remote = Remote::new().await;
     let home = Home::with(&remote);
     remote.stop().await;

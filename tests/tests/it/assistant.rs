@@ -226,11 +226,16 @@ impl Assistant {
 
     /// Puts the owner's text into the queue, as a host does.
     pub(crate) async fn accept(&self, key: &str, text: &str) -> Accepted {
+        self.accept_after(0, key, text).await
+    }
+
+    /// Puts a text into the queue that came here over so many agents.
+    pub(crate) async fn accept_after(&self, hops: u32, key: &str, text: &str) -> Accepted {
         let prompt = NewPrompt {
             target: target(),
             key: PromptKey::new(key),
             origin: Origin::Owner,
-            hops: 0,
+            hops,
             source: Some(SourceRef::new(format!("ref of {key}"))),
             text: text.to_owned(),
         };

@@ -29,7 +29,7 @@ async fn restart_in_the_middle_delivers_once() {
 }
 
 #[tokio::test]
-async fn watch_restore_from_pending_view_follows_tasks_of_a_moved_workspace() {
+async fn watch_restore_from_pending_file() {
     let remote = Remote::new().await;
     let old = Home::with(&remote);
     let assistant = old.start(Setup::at_once(), [send("hold it"), says("It runs.")]).await;

@@ -50,7 +50,25 @@ async fn send_continues_context() {
 }
 
 #[tokio::test]
-async fn send_input_required_returns_question_and_answer_with_task_id_continues_task() {
+async fn send_input_required_returns_question() {
+    let remote = Remote::new().await;
+    let steps = [send("book a table"), says("Which day?")];
+    let assistant = Home::with(&remote).start(Setup::default(), steps).await;
+    assistant.say("book").await;
+    assert_eq!(
+        assistant.transcript(&remote).await[2..],
+        [
+            "tool: Agent \"bot\": task T1 (context C1) is input-required.\nWhich day?\n\
+             Answer with action=send, agent=bot and taskId=T1.",
+            "assistant: Which day?",
+        ]
+    );
+    assistant.wait_watches(&[]).await;
+    assert_eq!(assistant.waiting(&remote).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn send_answer_with_task_id_continues_task() {
     let remote = Remote::new().await;
     let answer = call_with(
         "taskId=",
@@ -59,11 +77,6 @@ async fn send_input_required_returns_question_and_answer_with_task_id_continues_
     let steps = [send("book a table"), says("Which day?"), answer, says("Booked.")];
     let assistant = Home::with(&remote).start(Setup::default(), steps).await;
     assistant.say("book").await;
-    assert_eq!(
-        assistant.transcript(&remote).await[2],
-        "tool: Agent \"bot\": task T1 (context C1) is input-required.\nWhich day?\n\
-         Answer with action=send, agent=bot and taskId=T1."
-    );
     assistant.say("Friday").await;
     assert_eq!(
         assistant.transcript(&remote).await[6],
@@ -71,8 +84,50 @@ async fn send_input_required_returns_question_and_answer_with_task_id_continues_
     );
     let received = remote.received();
     assert_eq!(received[0].task_id, received[1].task_id);
+    assert_eq!(received[0].context_id, received[1].context_id);
     assert_eq!(assistant.screen(&remote).await, ["Which day?", "Booked."]);
     assistant.wait_watches(&[]).await;
+}
+
+#[tokio::test]
+async fn send_to_an_agent_that_is_down_says_that_it_is_out_of_reach() {
+    let remote = Remote::new().await;
+    let assistant =
+        Home::with(&remote).start(Setup::default(), [send("echo hi"), says("It is down.")]).await;
+    remote.stop().await;
+    assistant.say("go").await;
+    let text = &assistant.transcript(&remote).await[2];
+    let expected = "error: Could not reach agent \"bot\": failed to connect to 127.0.0.1:";
+    assert!(text.starts_with(expected), "{text}");
+    assistant.wait_watches(&[]).await;
+    assert_eq!(assistant.waiting(&remote).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn outcome_is_told_and_delivered_although_its_files_cannot_be_saved() {
+    let remote = Remote::new().await;
+    let home = Home::with(&remote);
+    std::fs::write(home.workspace().join("inbox"), "mine").unwrap();
+    let unsaved =
+        "The report is attached.\nFiles not saved: report.txt (`inbox` is not a directory)";
+    let steps = [send("report all is well"), says("1")];
+    let assistant = home.start(Setup::default(), steps).await;
+    assistant.say("first").await;
+    assert_eq!(
+        assistant.transcript(&remote).await[2],
+        format!("tool: Agent \"bot\": task T1 (context C1) is completed.\n{unsaved}")
+    );
+    assistant.stop().await;
+    let steps = [send("report better"), says("2"), says("3")];
+    let assistant = home.start(Setup::at_once(), steps).await;
+    assistant.say("second").await;
+    let transcript = assistant.wait_line(&remote, "assistant: 3").await;
+    assert_eq!(
+        transcript[8],
+        format!("delivery: [A2A result from \"bot\", task T2 (completed)]\nContext: C2\n{unsaved}")
+    );
+    assistant.wait_watches(&[]).await;
+    assert_eq!(std::fs::read_to_string(home.workspace().join("inbox")).unwrap(), "mine");
 }
 
 #[tokio::test]
@@ -213,7 +268,25 @@ async fn result_never_contains_key() {
 }
 
 #[tokio::test]
-async fn status_returns_task_and_its_result_still_comes_by_itself() {
+async fn status_returns_task() {
+    let remote = Remote::new().await;
+    let status =
+        call_with(": task ", |task| json!({"action": "status", "agent": "bot", "taskId": task}));
+    let steps = [send("report all is well"), status, says("Here it is.")];
+    let assistant = Home::with(&remote).start(Setup::default(), steps).await;
+    assistant.say("go").await;
+    let transcript = assistant.transcript(&remote).await;
+    assert_eq!(
+        [&transcript[2], &transcript[4]],
+        ["tool: Agent \"bot\": task T1 (context C1) is completed.\nThe report is attached.\n\
+          Files: inbox/a2a/bot/report.txt"; 2]
+    );
+    assistant.wait_watches(&[]).await;
+    assert_eq!(assistant.waiting(&remote).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn status_of_a_running_task_leaves_its_result_to_come_by_itself() {
     let remote = Remote::new().await;
     let status =
         call_with(": task ", |task| json!({"action": "status", "agent": "bot", "taskId": task}));
@@ -272,4 +345,23 @@ async fn hops_incremented() {
     let end = sent.await;
     assert!(matches!(end, Ok(SendEnd::Settled { .. })), "{end:?}");
     assert_eq!(remote.received().iter().map(|one| one.hops).collect::<Vec<_>>(), [1, 3]);
+}
+
+#[tokio::test]
+async fn hops_from_inbound_event() {
+    let remote = Remote::new().await;
+    let steps = [
+        send("hold it"),
+        says("It runs."),
+        // The run that the delivery starts has the hops of the one that sent.
+        send("echo on"),
+        says("Passed on."),
+        says("Done."),
+    ];
+    let assistant = Home::with(&remote).start(Setup::at_once(), steps).await;
+    assistant.accept_after(2, "a2a:1", "go").await;
+    assistant.wait_line(&remote, "It runs.").await;
+    remote.release("it");
+    assistant.wait_line(&remote, "Done.").await;
+    assert_eq!(remote.received().iter().map(|one| one.hops).collect::<Vec<_>>(), [3, 3]);
 }
