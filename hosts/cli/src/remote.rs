@@ -33,7 +33,7 @@ mod watching;
 
 use live::Live;
 use target::Target;
-use waiting::Waited;
+use waiting::{Leave, Waited};
 
 pub(crate) use agents::agents;
 pub(crate) use push_configs::push_config;
@@ -72,6 +72,7 @@ struct Contact<'a> {
     caller: Caller,
     max_file_bytes: u64,
     live: Live,
+    leave: Leave,
     format: Format,
 }
 
@@ -82,8 +83,9 @@ impl<'a> Contact<'a> {
         let caller = Caller::new(&args.at, config)?;
         let target = Target::find(args)?;
         let live = Live::open(target.name(), config);
+        let leave = Leave::listen()?;
         let max_file_bytes = config.client.max_file_bytes;
-        Ok(Self { args, workspace, target, caller, max_file_bytes, live, format })
+        Ok(Self { args, workspace, target, caller, max_file_bytes, live, leave, format })
     }
 
     /// Reads the agent's card, if it has to be read.
@@ -104,7 +106,7 @@ impl<'a> Contact<'a> {
 
     /// Does something that ends by itself, unless somebody is tired of it.
     async fn bounded<T>(&self, work: impl Future<Output = Result<T, ClientError>>) -> Result<T> {
-        match waiting::bounded(&self.live, None, work).await {
+        match self.leave.bounded(&self.live, None, work).await {
             Waited::Done(answer) => Ok(answer?),
             Waited::TimeIsUp | Waited::Interrupted => Err(self.interrupted().into()),
         }

@@ -82,6 +82,9 @@ pub(crate) async fn serve(args: &ServeArgs, format: Format) -> Result<Exit> {
     let address = listener.local_addr().context("failed to read the address")?;
     let routes = router(config, deps, &tracker, stop.clone());
 
+    // Before anybody hears that we are there.
+    let mut interrupt = signal(SignalKind::interrupt()).context("failed to listen to signals")?;
+    let mut terminate = signal(SignalKind::terminate()).context("failed to listen to signals")?;
     let url = format!("http://{address}");
     let card = format!("{url}/.well-known/agent-card.json");
     match format {
@@ -91,8 +94,6 @@ pub(crate) async fn serve(args: &ServeArgs, format: Format) -> Result<Exit> {
         }
     }
 
-    let mut interrupt = signal(SignalKind::interrupt()).context("failed to listen to signals")?;
-    let mut terminate = signal(SignalKind::terminate()).context("failed to listen to signals")?;
     let serving = serve_listener(listener, routes, stop.clone());
     tokio::pin!(serving);
     tokio::select! {

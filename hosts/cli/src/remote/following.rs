@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 use volcanic_a2a_client::{EventStream, RemoteAgent, sanitize_remote_line};
 use volcanic_a2a_types::{StreamResponse, Task, TaskStatus};
 
-use super::{Contact, Waited, events::Reporter, waiting::bounded};
+use super::{Contact, Waited, events::Reporter};
 use crate::{exit::Failure, output::is_gone};
 
 /// Pauses after a stream that failed or ended early; after as many in a row the agent is only asked.
@@ -158,7 +158,7 @@ impl Contact<'_> {
         following: &mut Following<'_>,
         deadline: Option<Instant>,
     ) -> Result<()> {
-        match bounded(&self.live, deadline, following.until_settled()).await {
+        match self.leave.bounded(&self.live, deadline, following.until_settled()).await {
             Waited::Done(Err(error)) if !is_gone(&error) => {
                 let task = following.task.id.as_str();
                 let id = sanitize_remote_line(task, 200);

@@ -18,7 +18,6 @@ use super::{
     events::{Reporter, Told},
     following::Following,
     parts,
-    waiting::bounded,
 };
 use crate::{
     args::SendArgs,
@@ -64,7 +63,7 @@ pub(crate) async fn send(args: &SendArgs, config: &CliConfig, format: Format) ->
         };
         Ok::<_, anyhow::Error>((remote, answer, before))
     };
-    let sent = bounded(&contact.live, deadline, sending).await;
+    let sent = contact.leave.bounded(&contact.live, deadline, sending).await;
     let (remote, answer, before) = match sent {
         Waited::Done(sent) => sent.map_err(|error| contact.not_sent(error, has_left.get()))?,
         Waited::TimeIsUp => {

@@ -11,7 +11,6 @@ use super::{
     events::{Reporter, Told},
     following::Following,
     told::exit_of,
-    waiting::bounded,
 };
 use crate::{
     args::{SubscribeArgs, WatchArgs},
@@ -47,7 +46,7 @@ pub(crate) async fn subscribe(
         }
         Ok::<_, anyhow::Error>(())
     };
-    let why = match bounded(&contact.live, deadline, listening).await {
+    let why = match contact.leave.bounded(&contact.live, deadline, listening).await {
         Waited::Done(ended) => {
             ended?;
             "The stream ended before the task did."

@@ -53,7 +53,7 @@ async fn no_agents_is_an_answer_that_says_where_to_write_some() {
     world.run(&["agents"]).await.check(0, &["No agents.", ".volcanic/a2a/agents.json"]);
     assert_eq!(
         world.run(&["agents", "--json"]).await.json(),
-        json!({ "agents": [], "skipped": [] })
+        json!({ "agents": [], "skipped": [], "warnings": [] })
     );
 }
 

@@ -3,21 +3,33 @@
 #[cfg(test)]
 mod agents;
 #[cfg(test)]
+mod answering;
+#[cfg(test)]
 mod chat;
 #[cfg(test)]
 mod crash;
 #[cfg(test)]
 mod exits;
 #[cfg(test)]
+mod json;
+#[cfg(test)]
 mod keyed_agent;
 #[cfg(test)]
 mod keys;
+#[cfg(test)]
+mod listing;
 #[cfg(test)]
 mod model_server;
 #[cfg(test)]
 mod models;
 #[cfg(test)]
+mod odd_agent;
+#[cfg(test)]
+mod parts;
+#[cfg(test)]
 mod pty;
+#[cfg(test)]
+mod reaching;
 #[cfg(test)]
 mod sending;
 #[cfg(test)]
@@ -32,5 +44,11 @@ mod terminal;
 mod tour;
 #[cfg(test)]
 mod usage;
+#[cfg(test)]
+mod waiting;
+#[cfg(test)]
+mod watching;
+#[cfg(test)]
+mod webhooks;
 #[cfg(test)]
 mod world;

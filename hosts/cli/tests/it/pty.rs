@@ -50,6 +50,20 @@ impl Pty {
 
     /// Starts a command; its assistant waits this many seconds for an agent.
     pub(crate) fn start(world: &World, arguments: &[&str], wait: u32) -> Self {
+        Self::open(world, arguments, wait, |_| Stdio::inherit())
+    }
+
+    /// Starts a command that has nothing but the terminal, for its errors as well.
+    pub(crate) fn all(world: &World, arguments: &[&str]) -> Self {
+        Self::open(world, arguments, 60, |terminal| Stdio::from(terminal.try_clone().unwrap()))
+    }
+
+    fn open(
+        world: &World,
+        arguments: &[&str],
+        wait: u32,
+        errors: impl FnOnce(&OwnedFd) -> Stdio,
+    ) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
@@ -68,6 +82,7 @@ impl Pty {
             .current_dir(world.workspace())
             .stdin(Stdio::from(terminal.try_clone().unwrap()))
             .stdout(Stdio::from(terminal.try_clone().unwrap()))
+            .stderr(errors(&terminal))
             .kill_on_drop(true)
             .spawn()
             .unwrap();

@@ -21,7 +21,7 @@ async fn unknown_agents_are_told_with_the_known_ones() {
 #[tokio::test]
 async fn an_agents_file_that_cannot_be_read_is_told_with_the_place() {
     let world = World::new();
-    for (text, told) in [("[{,", "not valid JSON (line 1"), ("{}", "does not hold a list")] {
+    for (text, told) in [("[{,", "(line 1, column 3)"), ("{}", "a list of agents must stand")] {
         world.write("workspace/.volcanic/a2a/agents.json", text);
         for arguments in [&["agents"][..], &["send", "demo", "x"], &["status", "demo", "t"]] {
             world.run(arguments).await.check(2, &["agents.json", told]);

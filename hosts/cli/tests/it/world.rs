@@ -9,7 +9,12 @@ use std::{
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tokio::{net::TcpListener, process::Command, time::timeout};
+use tokio::{
+    io::AsyncWriteExt as _,
+    net::TcpListener,
+    process::{Child, Command},
+    time::timeout,
+};
 use volcanic_testkit::{Process, Program};
 
 /// How long anything may take before a test gives it up; nothing is expected to come near.
@@ -93,17 +98,59 @@ impl World {
     }
 
     pub(crate) async fn run_with(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Ran {
-        let mut command = Command::new(VOLCANIC);
-        command.args(arguments).env_clear().env("VOLCANIC_HOME", self.path("home"));
-        command.envs(variables.iter().copied()).current_dir(self.workspace());
-        command.stdin(Stdio::null()).kill_on_drop(true);
-        let output = timeout(SOON, command.output()).await;
-        let output = output.unwrap_or_else(|_| panic!("{arguments:?} did not end")).unwrap();
+        let child = self.command(arguments, variables).spawn().unwrap();
+        Self::ended(child).await
+    }
+
+    /// The same with something to read.
+    pub(crate) async fn run_input(&self, arguments: &[&str], input: &str) -> Ran {
+        self.run_input_with(arguments, input, &[]).await
+    }
+
+    pub(crate) async fn run_input_with(
+        &self,
+        arguments: &[&str],
+        input: &str,
+        variables: &[(&str, &str)],
+    ) -> Ran {
+        let mut command = self.command(arguments, variables);
+        let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+        let mut typed = child.stdin.take().unwrap();
+        // It may end without reading all of it.
+        let _ = typed.write_all(input.as_bytes()).await;
+        drop(typed);
+        Self::ended(child).await
+    }
+
+    /// Starts a command in the workspace whose output is for the end.
+    pub(crate) fn spawn(&self, arguments: &[&str]) -> Child {
+        self.command(arguments, &[]).spawn().unwrap()
+    }
+
+    /// Waits for the end of a command.
+    pub(crate) async fn ended(child: Child) -> Ran {
+        let output = timeout(SOON, child.wait_with_output()).await;
+        let output = output.expect("it did not end").unwrap();
         Ran {
             code: output.status.code().unwrap_or(-1),
             out: String::from_utf8(output.stdout).unwrap(),
             err: String::from_utf8(output.stderr).unwrap(),
         }
+    }
+
+    /// Starts a command in the workspace whose output is read line by line.
+    pub(crate) fn start(&self, name: &str, arguments: &[&str]) -> Process {
+        self.program(name).args(arguments).start().unwrap()
+    }
+
+    /// A command in the workspace with nothing to read, whose output is for the end.
+    pub(crate) fn command(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Command {
+        let mut command = Command::new(VOLCANIC);
+        command.args(arguments).env_clear().env("VOLCANIC_HOME", self.path("home"));
+        command.envs(variables.iter().copied()).current_dir(self.workspace());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.kill_on_drop(true);
+        command
     }
 
     /// The watches as another program sees them.

@@ -1,0 +1,115 @@
+//! `volcanic tasks`.
+
+use serde_json::{Value, json};
+
+use crate::{
+    odd_agent::{Answer, Odd, task},
+    world::World,
+};
+
+/// A world whose agent has three tasks; with their ids, the oldest first.
+async fn three(world: &World) -> (Vec<String>, Value) {
+    let first = world.run(&["send", "demo", "echo one", "--json"]).await.json()["task"].clone();
+    let context = first["contextId"].as_str().unwrap();
+    let second = world.run(&["send", "demo", "echo two", "--context", context, "--json"]).await;
+    let third = world.run(&["send", "demo", "fail on purpose", "--json"]).await;
+    let id = |task: &Value| task["id"].as_str().unwrap().to_owned();
+    let ids = vec![id(&first), id(&second.json()["task"]), id(&third.json()["task"])];
+    (ids, first["contextId"].clone())
+}
+
+#[tokio::test]
+async fn tasks_are_listed_on_lines_that_begin_with_their_ids_the_newest_first() {
+    let world = World::new();
+    let _remote = world.remote().await;
+    world.run(&["tasks", "demo"]).await.check(0, &["No tasks."]);
+    let (ids, context) = three(&world).await;
+    let ran = world.run(&["tasks", "demo"]).await;
+    ran.check(0, &[" completed ", " failed ", "on purpose", context.as_str().unwrap()]);
+    let listed: Vec<&str> =
+        ran.out.lines().map(|line| line.split_whitespace().next().unwrap()).collect();
+    assert_eq!(listed, [&ids[2], &ids[1], &ids[0]], "{ran:?}");
+    assert_eq!(ran.err, "", "nothing is left out");
+}
+
+#[tokio::test]
+async fn filters_narrow_the_list() {
+    let world = World::new();
+    let _remote = world.remote().await;
+    let (ids, context) = three(&world).await;
+    let context = context.as_str().unwrap();
+    for (filter, wanted) in [
+        (&["--status", "failed"][..], vec![&ids[2]]),
+        (&["--context", context], vec![&ids[1], &ids[0]]),
+        (&["--context", context, "--status", "failed"], vec![]),
+        (&["--since", "2999-01-01T00:00:00Z"], vec![]),
+        (&["--since", "2020-01-01"], vec![&ids[2], &ids[1], &ids[0]]),
+    ] {
+        let arguments = [&["tasks", "demo", "--json"], filter].concat();
+        let page = world.run(&arguments).await.json();
+        let found: Vec<&Value> =
+            page["tasks"].as_array().unwrap().iter().map(|task| &task["id"]).collect();
+        assert_eq!(found, wanted, "{filter:?}");
+        assert_eq!(page["totalSize"], json!(wanted.len()), "{page}");
+    }
+    for wrong in [
+        &["--status", "done"][..],
+        &["--page-size", "0"],
+        &["--page-size", "101"],
+        &["--since", "monday"],
+    ] {
+        let ran = world.run(&[&["tasks", "demo"], wrong].concat()).await;
+        ran.check(2, &[wrong[0], wrong[1]]);
+    }
+}
+
+#[tokio::test]
+async fn artifacts_and_history_are_there_when_they_are_asked_for() {
+    let world = World::new();
+    let _remote = world.remote().await;
+    three(&world).await;
+    let plain = world.run(&["tasks", "demo", "--json", "--status", "completed"]).await.json();
+    assert!(plain["tasks"][0]["artifacts"].is_null() && plain["tasks"][0]["history"].is_null());
+    let arguments =
+        ["tasks", "demo", "--json", "--status", "completed", "--artifacts", "--history", "5"];
+    let full = world.run(&arguments).await.json();
+    assert_eq!(full["tasks"][0]["artifacts"][0]["parts"][0]["text"], "echo: two");
+    assert_eq!(full["tasks"][0]["history"][0]["parts"][0]["text"], "echo two");
+}
+
+#[tokio::test]
+async fn pages_follow_each_other_by_the_command_that_is_said_or_all_at_once() {
+    let world = World::new();
+    let _remote = world.remote().await;
+    let (ids, _) = three(&world).await;
+    let first = world.run(&["tasks", "demo", "--page-size", "2"]).await;
+    assert_eq!(first.out.lines().count(), 2, "{first:?}");
+    let hint = first.err.trim();
+    let command = hint.strip_prefix("(2 of 3 tasks. More: volcanic ").unwrap();
+    let command: Vec<&str> = command.trim_end_matches(')').split(' ').collect();
+    let second = world.run(&command).await;
+    assert!(second.out.starts_with(&ids[0]), "{second:?}");
+    assert_eq!((second.out.lines().count(), second.err.as_str()), (1, ""));
+
+    let all = world.run(&["tasks", "demo", "--page-size", "1", "--all"]).await;
+    assert_eq!((all.code, all.out.lines().count(), all.err.as_str()), (0, 3, ""), "{all:?}");
+    let all = world.run(&["tasks", "demo", "--page-size", "1", "--all", "--json"]).await;
+    let pages: Vec<Value> =
+        all.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let found: Vec<&Value> = pages.iter().map(|page| &page["tasks"][0]["id"]).collect();
+    assert_eq!(found, [&ids[2], &ids[1], &ids[0]], "a page is a line");
+}
+
+#[tokio::test]
+async fn an_agent_whose_pages_never_end_is_given_up() {
+    let world = World::new();
+    let page = |token: &str| json!({ "tasks": [task("TASK_STATE_WORKING", "")], "nextPageToken": token, "pageSize": 1, "totalSize": 7 });
+    let same = Odd::start(true, move |_, _| Answer::Result(page("again"))).await;
+    let ran = world.run(&["tasks", &same.url, "--all"]).await;
+    assert_eq!((ran.code, ran.out.lines().count()), (0, 2), "{ran:?}");
+    assert!(ran.err.contains("(2 of 7 tasks. More: "), "{ran:?}");
+    let endless = Odd::start(true, move |_, n| Answer::Result(page(&format!("p{n}")))).await;
+    let ran = world.run(&["tasks", &endless.url, "--all"]).await;
+    assert_eq!((ran.code, endless.asked().len()), (0, 100));
+    assert!(ran.err.contains("--page-token p99"), "{ran:?}");
+}

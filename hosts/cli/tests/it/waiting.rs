@@ -1,0 +1,236 @@
+//! Waiting: how long, what is shown meanwhile, and what is said when it ends early.
+
+use std::{io, time::Duration};
+
+use serde_json::{Value, json};
+use tokio::time::{Instant, timeout};
+
+use crate::{
+    odd_agent::{Answer, Odd, task},
+    pty::Pty,
+    world::{SOON, World, signal_id},
+};
+
+const WORKING: &str = "TASK_STATE_WORKING";
+
+#[tokio::test]
+async fn the_time_of_a_send_bounds_the_call_itself_and_the_message_may_have_arrived() {
+    let world = World::new();
+    let odd = Odd::start(true, |_, _| Answer::Silence).await;
+    let began = Instant::now();
+    let text = world.run(&["send", &odd.url, "hello", "--wait", "1s"]).await;
+    assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
+    assert_eq!((text.code, text.out.as_str()), (5, ""), "{text:?}");
+    let look =
+        format!("The message may have arrived. To look for its task: volcanic tasks {}", odd.url);
+    assert!(text.err.contains("did not answer in time") && text.err.contains(&look), "{text:?}");
+    let json = world.run(&["send", &odd.url, "hello", "--wait", "1s", "--json"]).await.json();
+    let error = &json["error"];
+    assert_eq!(
+        (&error["kind"], &error["exitCode"], &error["mayHaveArrived"]),
+        (&json!("timedOut"), &json!(5), &json!(true))
+    );
+}
+
+#[tokio::test]
+async fn a_message_that_did_not_leave_is_said_not_to_have() {
+    let world = World::new();
+    let silent = crate::keyed_agent::silent().await;
+    let ran = world.run(&["send", &silent.url, "hello", "--wait", "1s", "--json"]).await;
+    let error = &ran.json()["error"];
+    assert_eq!((ran.code, &error["mayHaveArrived"]), (5, &json!(false)), "{ran:?}");
+    let refusing = Odd::start(true, |_, _| Answer::Error(-32602, "no")).await;
+    let ran = world.run(&["send", &refusing.url, "hello", "--json"]).await;
+    let error = &ran.json()["error"];
+    assert_eq!(
+        (&error["kind"], &error["mayHaveArrived"]),
+        (&json!("invalidParams"), &json!(false))
+    );
+}
+
+#[tokio::test]
+async fn ctrl_c_says_what_goes_on() {
+    let world = World::new();
+    let odd = Odd::start(true, |_, _| Answer::Silence).await;
+    let sending = world.spawn(&["send", &odd.url, "hello"]);
+    while odd.asked().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    signal_id(sending.id().unwrap(), "INT").await;
+    let ran = World::ended(sending).await;
+    assert_eq!(ran.code, 5, "{ran:?}");
+    assert!(ran.err.contains("Stopped before agent \"agent\" answered."), "{ran:?}");
+    assert!(ran.err.contains("The message may have arrived."), "{ran:?}");
+
+    let odd = Odd::start(false, |method, _| {
+        let task = task(WORKING, "");
+        Answer::Result(if method == "GetTask" { task } else { json!({ "task": task }) })
+    });
+    let odd = odd.await;
+    let waiting = world.spawn(&["send", &odd.url, "hello"]);
+    while !odd.methods().contains(&"GetTask".to_owned()) {
+        tokio::task::yield_now().await;
+    }
+    signal_id(waiting.id().unwrap(), "INT").await;
+    let ran = World::ended(waiting).await;
+    ran.check(5, &["task t-1 (context c-1) is working."]);
+    assert!(ran.err.contains(&format!("volcanic watch {} t-1", odd.url)), "{ran:?}");
+}
+
+#[tokio::test]
+async fn who_does_not_wait_gets_the_task_at_once() {
+    let world = World::new();
+    let _remote = world.remote().await;
+    let text = world.run(&["send", "demo", "slow 60s plum", "--async"]).await;
+    text.check(0, &[" is working."]);
+    let json = world.run(&["send", "demo", "slow 60s plum", "--no-wait", "--json"]).await;
+    assert_eq!(json.code, 0, "{json:?}");
+    assert!(json.json()["task"]["id"].is_string(), "{json:?}");
+    // What is over by then is told as ever.
+    let odd = Odd::start(true, |_, _| {
+        Answer::Result(json!({ "task": task("TASK_STATE_FAILED", "no paper") }))
+    });
+    let odd = odd.await;
+    assert_eq!(world.run(&["send", &odd.url, "x", "--async"]).await.code, 1);
+    world.run(&["send", "demo", "x", "--async", "--wait", "5s"]).await.check(2, &["--wait"]);
+    world.run(&["send", "demo", "x", "--async", "--stream"]).await.check(2, &["--stream"]);
+}
+
+#[tokio::test]
+async fn a_stream_is_printed_and_its_outcome_told() {
+    let world = World::new();
+    let _remote = world.remote().await;
+    let text = world.run(&["send", "demo", "slow 2s plum", "--stream"]).await;
+    text.check(
+        0,
+        &["task ", "working: still working", "  finished: plum", " is completed.\nfinished: plum"],
+    );
+    let json = world.run(&["send", "demo", "echo plum", "--stream", "--json"]).await;
+    let lines: Vec<Value> =
+        json.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(json.code, 0, "{json:?}");
+    assert!(lines.len() > 2 && lines[0]["task"].is_object(), "{json:?}");
+    assert_eq!(lines.last().unwrap()["task"]["status"]["state"], "TASK_STATE_COMPLETED");
+    let asked = world.run(&["send", "demo", "book a boat", "--stream"]).await;
+    asked.check(6, &["input-required: Which day?"]);
+}
+
+#[tokio::test]
+async fn streams_of_odd_agents_come_to_an_outcome_as_well() {
+    let world = World::new();
+    let message = json!({ "message": { "messageId": "m", "role": "ROLE_AGENT", "parts": [{ "text": "just so" }] } });
+    let direct = Odd::start(true, {
+        let message = message.clone();
+        move |_, _| Answer::Events(vec![message.clone()])
+    });
+    let direct = direct.await;
+    world.run(&["send", &direct.url, "x", "--stream"]).await.check(0, &["replied", "just so"]);
+    let json = world.run(&["send", &direct.url, "x", "--stream", "--json"]).await;
+    assert_eq!(json.json(), message, "it is told once");
+
+    let empty = Odd::start(true, |_, _| Answer::Events(Vec::new())).await;
+    let json = world.run(&["send", &empty.url, "x", "--stream", "--json"]).await;
+    let error = &json.json()["error"];
+    assert_eq!(
+        (&error["kind"], &error["mayHaveArrived"]),
+        (&json!("unexpectedAnswer"), &json!(true))
+    );
+
+    // It ends early, and the task is asked for.
+    let early = Odd::start(true, |method, _| match method {
+        "SendStreamingMessage" => Answer::Events(vec![json!({ "task": task(WORKING, "") })]),
+        "SubscribeToTask" => Answer::Error(-32004, "not now"),
+        _ => Answer::Result(task("TASK_STATE_COMPLETED", "done")),
+    });
+    let early = early.await;
+    world.run(&["send", &early.url, "x", "--stream"]).await.check(0, &["is completed.\ndone"]);
+
+    let plain = Odd::start(false, |_, _| {
+        Answer::Result(json!({ "task": task("TASK_STATE_COMPLETED", "done") }))
+    });
+    let plain = plain.await;
+    let ran = world.run(&["send", &plain.url, "x", "--stream"]).await;
+    ran.check(0, &["is completed.\ndone"]);
+    assert!(ran.err.contains("does not stream"), "{ran:?}");
+    assert_eq!(plain.methods(), ["SendMessage"]);
+}
+
+#[tokio::test]
+async fn the_history_is_shown_when_it_is_asked_for() {
+    let world = World::new();
+    let _remote = world.remote().await;
+    let asked = world.run(&["send", "demo", "book a boat"]).await;
+    let task = asked.task();
+    world.run(&["send", "demo", "Monday", "--task", task]).await.check(0, &[]);
+    let ran = world.run(&["status", "demo", task, "--history", "9"]).await;
+    ran.check(0, &["History:\nuser:\n  book a boat\n", "agent:\n  Which day?", "user:\n  Monday"]);
+    assert!(!world.run(&["status", "demo", task]).await.out.contains("History"));
+}
+
+#[tokio::test]
+async fn a_terminal_shows_what_is_waited_for_and_nothing_of_it_is_left() {
+    let world = World::new();
+    let remote = world.remote().await;
+    let mut sending = Pty::all(&world, &["send", "demo", "slow 3s plum"]);
+    let is_live = |row: &String| row.contains(" s  demo: working: still working, about");
+    sending.until(|rows| rows.iter().any(is_live)).await;
+    let rows = sending.until(|rows| rows.iter().any(|row| row == "finished: plum")).await;
+    assert!(!rows.iter().any(is_live), "{rows:#?}");
+    assert!(timeout(SOON, sending.child.wait()).await.unwrap().unwrap().success());
+    assert_eq!(sending.rows().len(), 3, "an id is longer than a row here: {:#?}", sending.rows());
+
+    // A line that is too long is cut, and a remote cannot steer.
+    let long = "x".repeat(200);
+    let odd = Odd::start(true, move |_, _| {
+        Answer::Held(vec![json!({ "task": task(WORKING, &format!("\u{1b}[2J{long}")) })])
+    });
+    let odd = odd.await;
+    let listening = Pty::all(&world, &["watch", &odd.url, "t-1"]);
+    drop(listening);
+    let subscribed = Pty::all(&world, &["subscribe", &odd.url, "t-1"]);
+    let rows = subscribed
+        .until(|rows| rows.iter().any(|row| row.contains(" s  agent: working: \\u{1b}[2Jx")))
+        .await;
+    let live = rows.iter().filter(|row| row.contains(" s  agent: ")).count();
+    assert_eq!(live, 1, "{rows:#?}");
+    drop(remote);
+}
+
+#[tokio::test]
+async fn without_a_terminal_nothing_is_shown_but_the_outcome() {
+    let world = World::new();
+    let _remote = world.remote().await;
+    let ran = world.run_with(&["send", "demo", "slow 2s plum"], &[("TERM", "xterm")]).await;
+    ran.check(0, &["finished: plum"]);
+    assert_eq!(ran.err, "", "{ran:?}");
+}
+
+#[tokio::test]
+async fn a_reader_who_has_had_enough_ends_commands_quietly() {
+    let world = World::new();
+    let _remote = world.remote().await;
+    let sent = world.run(&["send", "demo", "slow 60s plum", "--async"]).await;
+    let task = sent.task();
+    for arguments in [
+        &["agents"][..],
+        &["agents", "--json"],
+        &["tasks", "demo"],
+        &["status", "demo", task, "--json"],
+        &["watch", "demo", task],
+        &["subscribe", "demo", task, "--json"],
+        &["settings"],
+        &["watches"],
+        &["completions", "zsh"],
+    ] {
+        let (reader, writer) = io::pipe().unwrap();
+        drop(reader);
+        let mut command = world.command(arguments, &[]);
+        let child = command.stdout(writer).spawn().unwrap();
+        // It holds the other end of the pipe as well.
+        drop(command);
+        let output = timeout(SOON, child.wait_with_output()).await;
+        let output = output.unwrap_or_else(|_| panic!("{arguments:?} did not end")).unwrap();
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((output.status.code(), err.as_ref()), (Some(0), ""), "{arguments:?}");
+    }
+}
