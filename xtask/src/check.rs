@@ -2,11 +2,12 @@
 
 use anyhow::{Context as _, Result};
 
-use crate::layers;
 use crate::shell::{self, command};
+use crate::{layers, shipped};
 
 pub(crate) fn run() -> Result<()> {
     layers::run()?;
+    shipped::run()?;
     shell::run(command("cargo").args(["fmt", "--all", "--check"]))?;
     let clippy = [
         "clippy",

@@ -5,6 +5,7 @@ mod fuzz;
 mod layers;
 mod peers;
 mod shell;
+mod shipped;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
@@ -18,7 +19,7 @@ struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Task {
-    /// Layers, formatting, clippy, docs, and licences, bans and sources; all with the committed lock.
+    /// Layers, what is shipped, formatting, clippy, docs, and licences, bans and sources; all with the committed lock.
     Check,
     /// Only the layer table against the manifests.
     Layers,

@@ -20,6 +20,8 @@ mod mortal;
 #[cfg(test)]
 mod parity;
 #[cfg(test)]
+mod planted;
+#[cfg(test)]
 mod pushing;
 #[cfg(test)]
 mod remote;

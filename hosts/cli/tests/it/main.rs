@@ -27,6 +27,8 @@ mod odd_agent;
 #[cfg(test)]
 mod parts;
 #[cfg(test)]
+mod planted;
+#[cfg(test)]
 mod pty;
 #[cfg(test)]
 mod reaching;
