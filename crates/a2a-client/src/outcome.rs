@@ -86,11 +86,15 @@ impl TaskOutcome {
         for part in said.iter().flat_map(|message| &message.parts) {
             outcome.take(part, None);
         }
+        let left_out = task.artifacts.iter().map(|artifact| artifact.omitted);
+        for omitted in left_out.chain(said.map(|message| message.omitted)).chain([task.omitted]) {
+            outcome.more_files += omitted.files;
+        }
         let made = artifacts_text(&task.artifacts);
         let said = said.map(message_text).unwrap_or_default();
         outcome.answer = match state {
-            TaskState::InputRequired | TaskState::AuthRequired => join(&said, &made),
-            TaskState::Failed | TaskState::Rejected => join(&made, &said),
+            TaskState::InputRequired | TaskState::AuthRequired => join(said, made),
+            TaskState::Failed | TaskState::Rejected => join(made, said),
             _ if made.trim().is_empty() => said,
             _ => made,
         };
@@ -107,6 +111,7 @@ impl TaskOutcome {
         for part in &message.parts {
             outcome.take(part, None);
         }
+        outcome.more_files += message.omitted.files;
         outcome.answer = message_text(message);
         outcome.context_id.clone_from(&message.context_id);
         outcome
@@ -171,63 +176,81 @@ fn artifacts_text(artifacts: &[Artifact]) -> String {
     let is_response = |artifact: &&Artifact| {
         artifact.artifact_id == RESPONSE || artifact.name.as_deref() == Some(RESPONSE)
     };
-    let response = lines_of(artifacts.iter().filter(is_response).map(artifact_text));
-    if response.trim().is_empty() {
-        lines_of(artifacts.iter().map(artifact_text))
-    } else {
-        response
-    }
-}
-
-/// An artifact's parts without a break between them: a streamed artifact has one part per chunk.
-fn artifact_text(artifact: &Artifact) -> String {
     let mut text = String::new();
-    for part in &artifact.parts {
-        match &part.content {
-            PartContent::Text(part) => text.push_str(part),
-            PartContent::Data(value) => push_line(&mut text, &value.to_string()),
-            _ => {}
-        }
+    artifacts.iter().filter(is_response).for_each(|artifact| push_artifact(&mut text, artifact));
+    // A response without a word is no answer.
+    if text.is_empty() {
+        artifacts.iter().for_each(|artifact| push_artifact(&mut text, artifact));
     }
     text
 }
 
-/// A message's parts, one below the other.
-fn message_text(message: &Message) -> String {
-    lines_of(message.parts.iter().filter_map(|part| match &part.content {
-        PartContent::Text(text) => Some(text.clone()),
-        PartContent::Data(value) => Some(value.to_string()),
-        _ => None,
-    }))
-}
-
-fn lines_of(texts: impl Iterator<Item = String>) -> String {
-    texts.fold(String::new(), |mut all, text| {
-        push_line(&mut all, &text);
-        all
-    })
-}
-
-/// Adds a text on lines of its own; an empty one leaves no trace. It only looks at what is new: agents decide how many
-/// texts there are.
-fn push_line(all: &mut String, text: &str) {
-    if text.trim().is_empty() {
+/// An artifact's parts without a break between them: a streamed artifact has one part per chunk. One without a visible
+/// character leaves no trace.
+fn push_artifact(all: &mut String, artifact: &Artifact) {
+    if !artifact.parts.iter().any(is_visible) {
         return;
     }
+    begin_line(all);
+    for part in &artifact.parts {
+        match &part.content {
+            PartContent::Text(text) => all.push_str(text),
+            PartContent::Data(value) => {
+                begin_line(all);
+                all.push_str(value.as_str());
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A message's parts, one below the other.
+fn message_text(message: &Message) -> String {
+    let mut all = String::new();
+    for part in message.parts.iter().filter(|part| is_visible(part)) {
+        begin_line(&mut all);
+        match &part.content {
+            PartContent::Text(text) => all.push_str(text),
+            PartContent::Data(value) => all.push_str(value.as_str()),
+            _ => {}
+        }
+    }
+    all
+}
+
+fn is_visible(part: &Part) -> bool {
+    match &part.content {
+        PartContent::Text(text) => !text.trim().is_empty(),
+        PartContent::Data(_) => true,
+        _ => false,
+    }
+}
+
+/// Ends the last line, so that what follows stands on lines of its own.
+fn begin_line(all: &mut String) {
+    all.truncate(all.trim_end_matches('\n').len());
     if !all.is_empty() {
-        all.truncate(all.trim_end_matches('\n').len());
         all.push('\n');
     }
-    all.push_str(text);
 }
 
 /// Two texts on lines of their own; an empty one, or one that repeats the other, leaves no trace.
-fn join(first: &str, second: &str) -> String {
+fn join(mut first: String, mut second: String) -> String {
     match (first.trim().is_empty(), second.trim().is_empty()) {
-        (true, _) => second.to_owned(),
-        (false, true) => first.to_owned(),
-        (false, false) if first.trim() == second.trim() => first.to_owned(),
-        (false, false) => format!("{}\n{second}", first.trim_end_matches('\n')),
+        (true, _) => return second,
+        (false, true) => return first,
+        (false, false) if first.trim() == second.trim() => return first,
+        (false, false) => {}
+    }
+    first.truncate(first.trim_end_matches('\n').len());
+    first.push('\n');
+    // The longer one stays where it is.
+    if first.len() < second.len() {
+        second.insert_str(0, &first);
+        second
+    } else {
+        first.push_str(&second);
+        first
     }
 }
 

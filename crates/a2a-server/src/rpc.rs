@@ -13,12 +13,15 @@ use serde::Serialize;
 use tokio::time::Instant;
 use url::form_urlencoded;
 use volcanic_a2a_types::{
-    A2aErrorKind, FieldViolation, MEDIA_TYPE_A2A_JSON, MEDIA_TYPE_EVENT_STREAM, MEDIA_TYPE_JSON,
+    A2aErrorKind, CancelTaskRequest, DeleteTaskPushNotificationConfigRequest, FieldViolation,
+    GetTaskPushNotificationConfigRequest, GetTaskRequest, ListTaskPushNotificationConfigsRequest,
+    ListTasksRequest, MEDIA_TYPE_A2A_JSON, MEDIA_TYPE_EVENT_STREAM, MEDIA_TYPE_JSON,
     METHOD_CANCEL_TASK, METHOD_CREATE_PUSH_CONFIG, METHOD_DELETE_PUSH_CONFIG,
     METHOD_GET_EXTENDED_CARD, METHOD_GET_PUSH_CONFIG, METHOD_GET_TASK, METHOD_LIST_PUSH_CONFIGS,
     METHOD_LIST_TASKS, METHOD_SEND_MESSAGE, METHOD_SEND_STREAMING_MESSAGE,
     METHOD_SUBSCRIBE_TO_TASK, ProtocolVersion, RpcError, RpcId, RpcRequest, RpcResponse,
-    VERSION_HEADER, encode_sse_comment, encode_sse_event,
+    SendMessageRequest, SubscribeToTaskRequest, TaskPushNotificationConfig, VERSION_HEADER,
+    encode_sse_comment, encode_sse_event,
 };
 
 use crate::{
@@ -64,67 +67,108 @@ pub(crate) async fn handle(
                 .into_response();
         }
     };
-    let request = match RpcRequest::decode(&body) {
-        Ok(request) => request,
+    let (id, method, call) = match RpcRequest::decode(&body) {
+        Ok(request) => {
+            let checked = check_version(&headers, query.as_deref(), &request.method);
+            let call = checked.map_err(RpcFailure::from).and_then(|()| Call::read(&request));
+            (request.id, request.method.into_owned(), call)
+        }
         Err(rejection) => return failure(&rejection.id, &(*rejection.error).into()),
     };
+    // It may be large, and what follows may take long.
+    drop(body);
     let began = Instant::now();
-    let outcome = match check_version(&headers, query.as_deref(), &request.method) {
-        Ok(()) => dispatch(&served, &caller, &request).await,
-        Err(error) => Err(error.into()),
+    let outcome = match call {
+        Ok(call) => call.run(&served, &caller, &id).await,
+        Err(error) => Err(error),
     };
     tracing::debug!(
-        rpc.method = %request.method,
+        rpc.method = method,
         ok = outcome.is_ok(),
         elapsed_ms = began.elapsed().as_millis(),
         "rpc answered"
     );
     match outcome {
         Ok(Outcome::Json(body)) => json(StatusCode::OK, body),
-        Ok(Outcome::Events(events)) => event_stream(events, &request.id, served.config.keep_alive),
-        Err(error) => failure(&request.id, &error),
+        Ok(Outcome::Events(events)) => event_stream(events, &id, served.config.keep_alive),
+        Err(error) => failure(&id, &error),
     }
 }
 
-async fn dispatch(
-    served: &Served,
-    caller: &Caller,
-    request: &RpcRequest<'_>,
-) -> Result<Outcome, RpcFailure> {
-    let operations = &served.operations;
-    let id = &request.id;
-    match &*request.method {
-        METHOD_SEND_MESSAGE => result(id, &operations.send(caller, request.params()?).await?),
-        METHOD_SEND_STREAMING_MESSAGE => {
-            Ok(Outcome::Events(operations.stream(caller, request.params()?).await?))
+/// What a request asks for.
+enum Call {
+    Send(SendMessageRequest),
+    Stream(SendMessageRequest),
+    Get(GetTaskRequest),
+    List(ListTasksRequest),
+    Cancel(CancelTaskRequest),
+    Subscribe(SubscribeToTaskRequest),
+    CreatePushConfig(TaskPushNotificationConfig),
+    GetPushConfig(GetTaskPushNotificationConfigRequest),
+    ListPushConfigs(ListTaskPushNotificationConfigsRequest),
+    DeletePushConfig(DeleteTaskPushNotificationConfigRequest),
+}
+
+impl Call {
+    /// Reads method and parameters.
+    fn read(request: &RpcRequest<'_>) -> Result<Self, RpcFailure> {
+        let call = match &*request.method {
+            METHOD_SEND_MESSAGE => Self::Send(request.params()?),
+            METHOD_SEND_STREAMING_MESSAGE => Self::Stream(request.params()?),
+            METHOD_GET_TASK => Self::Get(request.params()?),
+            METHOD_LIST_TASKS => Self::List(request.params()?),
+            METHOD_CANCEL_TASK => Self::Cancel(request.params()?),
+            METHOD_SUBSCRIBE_TO_TASK => Self::Subscribe(request.params()?),
+            METHOD_CREATE_PUSH_CONFIG => Self::CreatePushConfig(request.params()?),
+            METHOD_GET_PUSH_CONFIG => Self::GetPushConfig(request.params()?),
+            METHOD_LIST_PUSH_CONFIGS => Self::ListPushConfigs(request.params()?),
+            METHOD_DELETE_PUSH_CONFIG => Self::DeletePushConfig(request.params()?),
+            METHOD_GET_EXTENDED_CARD => {
+                let error = OperationError::unsupported("this agent has no extended card");
+                return Err(error.into());
+            }
+            // The names of version 0.3 are told apart so that an old client learns what is wrong.
+            old if old.contains('/') => {
+                let asked = "0.3".to_owned();
+                return Err(OperationError::VersionNotSupported { asked }.into());
+            }
+            _ => return Err(RpcError::of(A2aErrorKind::MethodNotFound, "Method not found").into()),
+        };
+        Ok(call)
+    }
+
+    async fn run(
+        self,
+        served: &Served,
+        caller: &Caller,
+        id: &RpcId,
+    ) -> Result<Outcome, RpcFailure> {
+        let operations = &served.operations;
+        match self {
+            Self::Send(request) => result(id, &operations.send(caller, request).await?),
+            Self::Stream(request) => {
+                Ok(Outcome::Events(operations.stream(caller, request).await?))
+            }
+            Self::Get(request) => result(id, &operations.get(caller, request).await?),
+            Self::List(request) => result(id, &operations.list(caller, request).await?),
+            Self::Cancel(request) => result(id, &operations.cancel(caller, request).await?),
+            Self::Subscribe(request) => {
+                Ok(Outcome::Events(operations.subscribe(caller, request).await?))
+            }
+            Self::CreatePushConfig(config) => {
+                result(id, &operations.create_push_config(caller, config).await?)
+            }
+            Self::GetPushConfig(request) => {
+                result(id, &operations.get_push_config(caller, request).await?)
+            }
+            Self::ListPushConfigs(request) => {
+                result(id, &operations.list_push_configs(caller, request).await?)
+            }
+            Self::DeletePushConfig(request) => {
+                operations.delete_push_config(caller, request).await?;
+                result(id, &serde_json::Value::Null)
+            }
         }
-        METHOD_GET_TASK => result(id, &operations.get(caller, request.params()?).await?),
-        METHOD_LIST_TASKS => result(id, &operations.list(caller, request.params()?).await?),
-        METHOD_CANCEL_TASK => result(id, &operations.cancel(caller, request.params()?).await?),
-        METHOD_SUBSCRIBE_TO_TASK => {
-            Ok(Outcome::Events(operations.subscribe(caller, request.params()?).await?))
-        }
-        METHOD_CREATE_PUSH_CONFIG => {
-            result(id, &operations.create_push_config(caller, request.params()?).await?)
-        }
-        METHOD_GET_PUSH_CONFIG => {
-            result(id, &operations.get_push_config(caller, request.params()?).await?)
-        }
-        METHOD_LIST_PUSH_CONFIGS => {
-            result(id, &operations.list_push_configs(caller, request.params()?).await?)
-        }
-        METHOD_DELETE_PUSH_CONFIG => {
-            operations.delete_push_config(caller, request.params()?).await?;
-            result(id, &serde_json::Value::Null)
-        }
-        METHOD_GET_EXTENDED_CARD => {
-            Err(OperationError::unsupported("this agent has no extended card").into())
-        }
-        // The names of version 0.3 are told apart so that an old client learns what is wrong.
-        old if old.contains('/') => {
-            Err(OperationError::VersionNotSupported { asked: "0.3".to_owned() }.into())
-        }
-        _ => Err(RpcError::of(A2aErrorKind::MethodNotFound, "Method not found").into()),
     }
 }
 

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use crate::{A2aErrorKind, ErrorInfo, RpcError};
+use crate::{A2aErrorKind, ErrorInfo, FromWire as _, RpcError, WireLimits};
 
 /// How the address of an error type begins where the specification still shows RFC 9457.
 const PROBLEM_TYPES: &str = "https://a2a-protocol.org/errors/";
@@ -56,9 +56,11 @@ impl HttpError {
     }
 
     /// Reads the body that came under `http_status`: the specification's shape, RFC 9457 (`title`, `detail`), or a bare
-    /// `message` as in 0.3. None if it is none of these, which is what a gateway or a framework answers.
+    /// `message` as in 0.3. None if it is none of these, which is what a gateway or a framework answers, or if it is too
+    /// large to be kept in memory.
     pub fn decode(http_status: u16, body: &[u8]) -> Option<Self> {
-        let body: Value = serde_json::from_slice(body).ok()?;
+        let body = str::from_utf8(body).ok()?;
+        let body = Value::from_wire(body, WireLimits::Answer).ok()?;
         let text =
             |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
         match body.get("error") {

@@ -4,7 +4,7 @@ use std::{borrow::Borrow, fmt};
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::wire::WireValue;
+use crate::wire::{Reading, WireItem, WireValue, text::read_short};
 
 macro_rules! wire_id {
     ($($(#[$meta:meta])* $name:ident;)*) => {$(
@@ -79,8 +79,20 @@ macro_rules! wire_id {
         }
 
         impl<'de> WireValue<'de> for $name {
-            fn read<D: Deserializer<'de>>(deserializer: D) -> Result<Option<Self>, D::Error> {
-                Ok(<String as WireValue>::read(deserializer)?.map(Self))
+            fn read<D: Deserializer<'de>>(
+                deserializer: D,
+                reading: &Reading,
+            ) -> Result<Option<Self>, D::Error> {
+                Ok(<String as WireValue>::read(deserializer, reading)?.map(Self))
+            }
+        }
+
+        impl<'de> WireItem<'de> for $name {
+            fn read_item<D: Deserializer<'de>>(
+                deserializer: D,
+                reading: &Reading,
+            ) -> Result<Self, D::Error> {
+                read_short(deserializer, reading).map(Self)
             }
         }
     )*};

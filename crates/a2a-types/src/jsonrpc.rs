@@ -3,10 +3,10 @@
 use std::{borrow::Cow, fmt};
 
 use bytes::Bytes;
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize, de::Error as _};
 use serde_json::{Number, Value, value::RawValue};
 
-use crate::{A2aErrorKind, ErrorInfo};
+use crate::{A2aErrorKind, ErrorInfo, FromWire, WireLimits, from_wire::read_text};
 
 /// Sends a message and waits for the answer.
 pub const METHOD_SEND_MESSAGE: &str = "SendMessage";
@@ -32,6 +32,9 @@ pub const METHOD_DELETE_PUSH_CONFIG: &str = "DeleteTaskPushNotificationConfig";
 pub const METHOD_GET_EXTENDED_CARD: &str = "GetExtendedAgentCard";
 
 const VERSION: &str = "2.0";
+
+/// The longest id, method and version that are looked at, in bytes as they are written.
+const MAX_NAME: usize = 4 << 10;
 
 /// What ties a response to its request; echoed exactly.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -168,6 +171,37 @@ struct Envelope<'a> {
     error: Option<&'a RawValue>,
 }
 
+/// An error as its members show it.
+#[derive(Deserialize)]
+struct ErrorEnvelope<'a> {
+    #[serde(borrow, default)]
+    code: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    message: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    data: Option<&'a RawValue>,
+}
+
+/// Reads an error from outside. Details that are too large to keep are left out, and its words are cut.
+impl FromWire for RpcError {
+    fn from_wire(json: &str, limits: WireLimits) -> serde_json::Result<Self> {
+        if !json.starts_with('{') {
+            return Err(serde_json::Error::custom("invalid type: expected an object"));
+        }
+        let ErrorEnvelope { code, message, data } = serde_json::from_str(json)?;
+        let code = code.filter(|code| !is_absurd(code));
+        let code = code.ok_or_else(|| serde_json::Error::custom("`code`: required but missing"))?;
+        let code = serde_json::from_str(code.get())?;
+        let message = message.map(|message| read_text(message.get(), limits)).transpose()?;
+        let data = data.and_then(|data| Value::from_wire(data.get(), limits).ok());
+        Ok(Self {
+            code,
+            message: message.unwrap_or_default(),
+            data: data.filter(|data| !data.is_null()),
+        })
+    }
+}
+
 /// A string, borrowed unless it has escapes.
 #[derive(Deserialize)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
@@ -199,6 +233,9 @@ impl<'a> RpcRequest<'a> {
         let envelope: Envelope<'a> = serde_json::from_str(whole.get())
             .map_err(|_| invalid(RpcId::Null, "A member of the request is given twice"))?;
 
+        if envelope.id.is_some_and(is_absurd) {
+            return Err(invalid(RpcId::Null, "The id is longer than 4096 bytes"));
+        }
         let id = match envelope.id.map(|id| serde_json::from_str(id.get())) {
             None => RpcId::Null,
             Some(Ok(RpcId::Number(number))) if number.is_f64() => {
@@ -229,13 +266,14 @@ impl<'a> RpcRequest<'a> {
         }
     }
 
-    /// Reads the parameters; none at all read as an empty object.
+    /// Reads the parameters, within [`WireLimits::Request`]; none at all read as an empty object.
     ///
     /// # Errors
     ///
     /// The error to answer (-32602), naming the member that is wrong.
-    pub fn params<T: Deserialize<'a>>(&self) -> Result<T, RpcError> {
-        serde_json::from_str(self.params.map_or("{}", RawValue::get)).map_err(|error| {
+    pub fn params<T: FromWire>(&self) -> Result<T, RpcError> {
+        let params = self.params.map_or("{}", RawValue::get);
+        T::from_wire(params, WireLimits::Request).map_err(|error| {
             let violations: Vec<_> =
                 crate::FieldViolation::from_decode_error(&error).into_iter().collect();
             let details = if violations.is_empty() {
@@ -314,18 +352,25 @@ impl<'a> RpcResponse<'a> {
     ///
     /// [`RpcDecodeError::NotAnObject`] or [`RpcDecodeError::Member`].
     pub fn decode(body: &'a [u8]) -> Result<Self, RpcDecodeError> {
+        if !body.trim_ascii_start().starts_with(b"{") {
+            // The parser's own error would hold whatever is there instead.
+            let error = serde_json::Error::custom("invalid type: expected an object");
+            return Err(RpcDecodeError::NotAnObject(error));
+        }
         let envelope: Envelope<'a> =
             serde_json::from_slice(body).map_err(RpcDecodeError::NotAnObject)?;
         if text(envelope.jsonrpc).as_deref() != Some(VERSION) {
             return Err(RpcDecodeError::Member("jsonrpc"));
         }
         let id = match envelope.id {
+            Some(id) if is_absurd(id) => return Err(RpcDecodeError::Member("id")),
             Some(id) => serde_json::from_str(id.get()).map_err(|_| RpcDecodeError::Member("id"))?,
             None => RpcId::Null,
         };
         let outcome = match (envelope.error, envelope.result) {
             (Some(error), _) => RpcOutcome::Error(
-                serde_json::from_str(error.get()).map_err(|_| RpcDecodeError::Member("error"))?,
+                RpcError::from_wire(error.get(), WireLimits::Answer)
+                    .map_err(|_| RpcDecodeError::Member("error"))?,
             ),
             (None, Some(result)) => RpcOutcome::Result(result),
             (None, None) => RpcOutcome::Result(RawValue::NULL),
@@ -338,13 +383,10 @@ impl<'a> RpcResponse<'a> {
     /// # Errors
     ///
     /// [`RpcDecodeError::Result`] if the result is not what the method returns.
-    pub fn result<T: DeserializeOwned>(
-        self,
-        method: &str,
-    ) -> Result<Result<T, RpcError>, RpcDecodeError> {
+    pub fn result<T: FromWire>(self, method: &str) -> Result<Result<T, RpcError>, RpcDecodeError> {
         match self.outcome {
             RpcOutcome::Error(error) => Ok(Err(error)),
-            RpcOutcome::Result(result) => serde_json::from_str(result.get())
+            RpcOutcome::Result(result) => T::from_wire(result.get(), WireLimits::Answer)
                 .map(Ok)
                 .map_err(|source| RpcDecodeError::Result { method: method.to_owned(), source }),
         }
@@ -381,8 +423,14 @@ impl<'a> RpcResponse<'a> {
     }
 }
 
+/// Whether a name is so long that nobody meant it.
+fn is_absurd(name: &RawValue) -> bool {
+    name.get().len() > MAX_NAME
+}
+
 fn text(member: Option<&RawValue>) -> Option<Cow<'_, str>> {
-    serde_json::from_str::<Text<'_>>(member?.get()).ok().map(|Text(text)| text)
+    let member = member.filter(|member| !is_absurd(member))?;
+    serde_json::from_str::<Text<'_>>(member.get()).ok().map(|Text(text)| text)
 }
 
 #[cfg(test)]

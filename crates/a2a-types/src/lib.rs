@@ -9,8 +9,10 @@
 mod card;
 mod error;
 mod event;
+mod from_wire;
 mod http_error;
 mod ids;
+mod json_text;
 mod jsonrpc;
 mod message;
 mod part;
@@ -28,6 +30,8 @@ mod time;
 pub mod v03;
 mod wire;
 
+pub use wire::reading::Omitted;
+
 /// A JSON object with members of any kind.
 pub type JsonObject = serde_json::Map<String, serde_json::Value>;
 
@@ -39,8 +43,10 @@ pub use error::{A2aErrorKind, ERROR_DOMAIN, ErrorInfo, FieldViolation};
 pub use event::{
     SendMessageResponse, StreamResponse, TaskArtifactUpdateEvent, TaskStatusUpdateEvent,
 };
+pub use from_wire::{FromWire, WireLimits};
 pub use http_error::HttpError;
 pub use ids::{ArtifactId, ContextId, MessageId, PushConfigId, TaskId};
+pub use json_text::JsonText;
 pub use jsonrpc::{
     METHOD_CANCEL_TASK, METHOD_CREATE_PUSH_CONFIG, METHOD_DELETE_PUSH_CONFIG,
     METHOD_GET_EXTENDED_CARD, METHOD_GET_PUSH_CONFIG, METHOD_GET_TASK, METHOD_LIST_PUSH_CONFIGS,

@@ -1,6 +1,11 @@
 //! What the two sides say to each other.
 
-use crate::{ContextId, JsonObject, MessageId, Part, Role, TaskId, wire::wire_object};
+use serde::de::Deserializer;
+
+use crate::{
+    ContextId, JsonObject, MessageId, Omitted, Part, Role, TaskId,
+    wire::{Reading, WireItem, wire_object},
+};
 
 wire_object! {
     /// One turn of the conversation (specification: `Message`).
@@ -9,7 +14,7 @@ wire_object! {
     /// [`SendMessageRequest`] accepts neither.
     ///
     /// [`SendMessageRequest`]: crate::SendMessageRequest
-    pub struct Message keeps extra {
+    pub struct Message keeps extra counts omitted {
         /// Chosen by the sender.
         message_id: MessageId = Required("messageId" | "message_id"),
         /// The context it belongs to.
@@ -42,6 +47,7 @@ impl Message {
             extensions: Vec::new(),
             reference_task_ids: Vec::new(),
             extra: JsonObject::new(),
+            omitted: Omitted::default(),
         }
     }
 
@@ -72,5 +78,14 @@ impl Message {
     /// The text of its text parts, one after another.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().filter_map(Part::as_text)
+    }
+}
+
+impl<'de> WireItem<'de> for Message {
+    fn read_item<D: Deserializer<'de>>(
+        deserializer: D,
+        reading: &Reading,
+    ) -> Result<Self, D::Error> {
+        Self::read_object(deserializer, reading)
     }
 }

@@ -10,15 +10,21 @@ use base64::{
 use bytes::Bytes;
 use serde::{
     Deserialize, Deserializer, Serialize, Serializer,
-    de::{self, MapAccess, Visitor},
+    de::{self, DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor},
     ser::SerializeMap as _,
 };
 use serde_json::Value;
 
 use crate::{
-    JsonObject,
-    wire::{self, Key, Slot, kind},
+    JsonObject, JsonText,
+    wire::{
+        self, Key, KeySeed, Reading, Slot, WireItem, json, kind,
+        text::{TextSeed, read_quoted, unescape},
+    },
 };
+
+mod old;
+pub(crate) mod spill;
 
 const LIBERAL: GeneralPurposeConfig = GeneralPurposeConfig::new()
     .with_decode_padding_mode(DecodePaddingMode::Indifferent)
@@ -58,7 +64,7 @@ pub enum PartContent {
     /// Where a file can be fetched.
     Url(String),
     /// Any JSON value, also `null`.
-    Data(Value),
+    Data(JsonText),
     /// None of those, or bytes in broken base64; what came instead is in [`Part::extra`].
     Unknown,
 }
@@ -108,7 +114,7 @@ impl Part {
 
     /// Creates a part of structured data.
     pub fn data(value: impl Into<Value>) -> Self {
-        Self::new(PartContent::Data(value.into()))
+        Self::new(PartContent::Data(value.into().into()))
     }
 
     /// Sets the name of the file.
@@ -182,52 +188,80 @@ impl Serialize for Part {
 
 impl<'de> Deserialize<'de> for Part {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(PartVisitor)
+        Self::read_item(deserializer, &Reading::whole())
     }
 }
 
-struct PartVisitor;
+impl<'de> WireItem<'de> for Part {
+    fn read_item<D: Deserializer<'de>>(
+        deserializer: D,
+        reading: &Reading,
+    ) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(PartVisitor(reading))
+    }
 
-impl<'de> Visitor<'de> for PartVisitor {
+    fn spill<A: SeqAccess<'de>>(
+        items: &mut Vec<Self>,
+        list: A,
+        reading: &Reading,
+    ) -> Result<(), A::Error> {
+        spill::parts(items, list, reading)
+    }
+}
+
+struct PartVisitor<'r>(&'r Reading);
+
+impl<'de> Visitor<'de> for PartVisitor<'_> {
     type Value = Part;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the object Part")
     }
 
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
+        Err(wire::not_text(text, &self))
+    }
+
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Part, A::Error> {
+        let Self(reading) = self;
         let mut found = Found::default();
         let (mut filename, mut media_type, mut metadata) =
             (Slot::Unseen, Slot::Unseen, Slot::Unseen);
         let mut extra = JsonObject::new();
-        while let Some(Key(key)) = map.next_key()? {
+        let mut file = None;
+        while let Some(Key(key)) = map.next_key_seed(KeySeed(reading))? {
             match &*key {
-                "text" => note(&mut found.text, "text", map.next_value())?,
-                "raw" => note(&mut found.raw, "raw", map.next_value())?,
-                "url" => note(&mut found.url, "url", map.next_value())?,
+                "text" => note(&mut found.text, "text", map.next_value_seed(TextSeed(reading)))?,
+                "raw" => note(&mut found.raw, "raw", map.next_value_seed(Base64Seed(reading)))?,
+                "url" => note(&mut found.url, "url", map.next_value_seed(TextSeed(reading)))?,
                 // Here alone null is a value.
-                "data" => note(&mut found.data, "data", map.next_value().map(Some))?,
+                "data" => note(&mut found.data, "data", read_data(&mut map, reading).map(Some))?,
                 "filename" => {
-                    wire::read_member::<kind::Optional, _, A>(&mut filename, "filename", &mut map)?;
-                }
-                "mediaType" | "media_type" => {
+                    let name = "filename";
                     wire::read_member::<kind::Optional, _, A>(
-                        &mut media_type,
-                        "mediaType",
+                        &mut filename,
+                        name,
                         &mut map,
+                        reading,
                     )?;
                 }
+                "mediaType" | "media_type" => {
+                    let (slot, name) = (&mut media_type, "mediaType");
+                    wire::read_member::<kind::Optional, _, A>(slot, name, &mut map, reading)?;
+                }
                 "metadata" => {
-                    wire::read_member::<kind::Optional, _, A>(&mut metadata, "metadata", &mut map)?;
+                    let (slot, name) = (&mut metadata, "metadata");
+                    wire::read_member::<kind::Optional, _, A>(slot, name, &mut map, reading)?;
                 }
-                _ => {
-                    let value = map.next_value().map_err(|error| wire::at(&key, error))?;
-                    extra.insert(key.into_owned(), value);
+                "kind" if reading.is_old() => {
+                    map.next_value::<IgnoredAny>()?;
                 }
+                "file" if reading.is_old() => file = map.next_value_seed(old::FileSeed(reading))?,
+                _ => json::read_into(&mut extra, &key, &mut map, reading)?,
             }
         }
-        Ok(Part {
-            content: found.choose(&mut extra),
+        let mut part = Part {
+            content: PartContent::Unknown,
             filename: wire::finish_member::<kind::Optional, _, A::Error>(filename, "filename")?,
             media_type: wire::finish_member::<kind::Optional, _, A::Error>(
                 media_type,
@@ -235,8 +269,23 @@ impl<'de> Visitor<'de> for PartVisitor {
             )?,
             metadata: wire::finish_member::<kind::Optional, _, A::Error>(metadata, "metadata")?,
             extra,
-        })
+        };
+        if let Some(file) = file {
+            file.describe(&mut found, &mut part);
+        }
+        part.content = found.choose(&mut part.extra, reading)?;
+        if reading.is_old() {
+            old::unwrap_data(&mut part);
+        }
+        Ok(part)
     }
+}
+
+/// Reads any value as its JSON.
+fn read_data<'de, A: MapAccess<'de>>(map: &mut A, reading: &Reading) -> Result<JsonText, A::Error> {
+    let data: JsonText = map.next_value()?;
+    reading.take_text(data.as_str().len())?;
+    Ok(data)
 }
 
 /// The content a part came with.
@@ -245,16 +294,20 @@ struct Found {
     text: Option<String>,
     raw: Option<FromBase64>,
     url: Option<String>,
-    data: Option<Value>,
+    data: Option<JsonText>,
 }
 
 impl Found {
     /// Takes the first kind there is; the others go to `extra`, whatever their order on the wire was.
-    fn choose(self, extra: &mut JsonObject) -> PartContent {
+    fn choose<E: de::Error>(
+        self,
+        extra: &mut JsonObject,
+        reading: &Reading,
+    ) -> Result<PartContent, E> {
         let raw = match self.raw {
             Some(FromBase64(Ok(bytes))) => Some(PartContent::Raw(bytes)),
             Some(FromBase64(Err(text))) => {
-                extra.insert("raw".to_owned(), Value::String(text));
+                json::insert(extra, "raw", Some(Value::String(text)), reading)?;
                 None
             }
             None => None,
@@ -269,15 +322,15 @@ impl Found {
         let first = kinds.next().unwrap_or(PartContent::Unknown);
         for other in kinds {
             let (name, value) = match other {
-                PartContent::Text(text) => ("text", Value::String(text)),
-                PartContent::Raw(bytes) => ("raw", Value::String(STANDARD.encode(bytes))),
-                PartContent::Url(url) => ("url", Value::String(url)),
-                PartContent::Data(value) => ("data", value),
+                PartContent::Text(text) => ("text", Some(Value::String(text))),
+                PartContent::Raw(bytes) => ("raw", Some(Value::String(STANDARD.encode(bytes)))),
+                PartContent::Url(url) => ("url", Some(Value::String(url))),
+                PartContent::Data(data) => ("data", json::tree(&data, reading)?),
                 PartContent::Unknown => continue,
             };
-            extra.insert(name.to_owned(), value);
+            json::insert(extra, name, value, reading)?;
         }
-        first
+        Ok(first)
     }
 }
 
@@ -310,9 +363,67 @@ impl Serialize for AsBase64<'_> {
     }
 }
 
-/// Reads base64 straight from the input, without a copy of the text where the input allows it. Text that is no base64
-/// stays text.
+/// What base64 decodes to. Text that is no base64 stays text.
 struct FromBase64(Result<Bytes, String>);
+
+/// Reads base64 straight from the input, without a copy of the text where the input allows it; `None` for `null`.
+struct Base64Seed<'r>(&'r Reading);
+
+impl<'de> DeserializeSeed<'de> for Base64Seed<'_> {
+    type Value = Option<FromBase64>;
+
+    fn deserialize<D: Deserializer<'de>>(
+        self,
+        deserializer: D,
+    ) -> Result<Option<FromBase64>, D::Error> {
+        if !self.0.is_large() {
+            return Option::<FromBase64>::deserialize(deserializer);
+        }
+        let Some(inside) = read_quoted(deserializer)? else { return Ok(None) };
+        let decoded = if inside.contains('\\') {
+            decode_escaped(inside).map_err(de::Error::custom)?
+        } else {
+            decode_base64(inside).ok()
+        };
+        if let Some(bytes) = decoded {
+            return Ok(Some(FromBase64(Ok(bytes.into()))));
+        }
+        let mut text = String::with_capacity(inside.len());
+        unescape(inside, |piece| text.push_str(piece)).map_err(de::Error::custom)?;
+        Ok(Some(FromBase64(Err(text))))
+    }
+}
+
+/// Decodes base64 in a string with escapes, of which PHP's slash is the common one, without a copy of the whole text.
+fn decode_escaped(inside: &str) -> Result<Option<Vec<u8>>, &'static str> {
+    /// A multiple of four.
+    const PIECE: usize = 64 << 10;
+    let mut decoded = Some(Vec::with_capacity(inside.len() / 4 * 3));
+    let is_url_safe = inside.contains(['-', '_']);
+    let engine = if is_url_safe { &LIBERAL_URL_SAFE } else { &LIBERAL_STANDARD };
+    let mut waiting = String::with_capacity(2 * PIECE);
+    let mut decode = |piece: &str, is_last: bool| {
+        let is_whole = is_last || !piece.contains('=');
+        let taken = decoded.as_mut().filter(|_| is_whole);
+        let is_valid = taken.is_some_and(|decoded| engine.decode_vec(piece, decoded).is_ok());
+        decoded = decoded.take().filter(|_| is_valid);
+    };
+    unescape(inside, |mut piece| {
+        while !piece.is_empty() {
+            let (first, rest) = piece.split_at(piece.floor_char_boundary(PIECE));
+            waiting.push_str(first);
+            piece = rest;
+            let whole = waiting.floor_char_boundary(waiting.len() / 4 * 4);
+            // The last four characters may be padded, so they wait for the end.
+            if whole > PIECE {
+                decode(&waiting[..whole - 4], false);
+                waiting.drain(..whole - 4);
+            }
+        }
+    })?;
+    decode(&waiting, true);
+    Ok(decoded)
+}
 
 impl<'de> Deserialize<'de> for FromBase64 {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

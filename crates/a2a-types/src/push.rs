@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::{
     PushConfigId, TaskId,
-    wire::{WireValue, wire_object},
+    wire::{Reading, WireValue, wire_object},
 };
 
 /// A secret of the protocol. Its `Debug` hides it; only [`Credential::expose`] gives it out.
@@ -45,8 +45,11 @@ impl fmt::Debug for Credential {
 }
 
 impl<'de> WireValue<'de> for Credential {
-    fn read<D: Deserializer<'de>>(deserializer: D) -> Result<Option<Self>, D::Error> {
-        Ok(<String as WireValue>::read(deserializer)?.map(Self))
+    fn read<D: Deserializer<'de>>(
+        deserializer: D,
+        reading: &Reading,
+    ) -> Result<Option<Self>, D::Error> {
+        Ok(<String as WireValue>::read(deserializer, reading)?.map(Self))
     }
 }
 

@@ -7,7 +7,13 @@ use serde::{
     de::{self, Visitor},
 };
 
-use crate::wire::WireValue;
+use crate::{
+    v03::new_name,
+    wire::{Reading, WireValue, text::cut},
+};
+
+/// No name is longer, in bytes; of an unknown one this much is kept.
+const MAX_NAME: usize = 1 << 10;
 
 /// Reads the name of an enum's value, or its number.
 fn read_name<'de, D: Deserializer<'de>>(
@@ -24,7 +30,7 @@ fn read_name<'de, D: Deserializer<'de>>(
         }
 
         fn visit_str<E: de::Error>(self, name: &str) -> Result<String, E> {
-            Ok(name.to_owned())
+            Ok(cut(name, MAX_NAME).to_owned())
         }
 
         fn visit_u64<E: de::Error>(self, number: u64) -> Result<String, E> {
@@ -43,7 +49,7 @@ fn read_name<'de, D: Deserializer<'de>>(
 macro_rules! wire_enum {
     (
         $(#[$meta:meta])*
-        pub enum $name:ident {
+        pub enum $name:ident ($prefix:literal) {
             $($(#[$variant_meta:meta])* $variant:ident = $json:literal,)*
         }
     ) => {
@@ -87,8 +93,14 @@ macro_rules! wire_enum {
         }
 
         impl<'de> WireValue<'de> for $name {
-            fn read<D: Deserializer<'de>>(deserializer: D) -> Result<Option<Self>, D::Error> {
-                let name = read_name(deserializer, &[$($json),*])?;
+            fn read<D: Deserializer<'de>>(
+                deserializer: D,
+                reading: &Reading,
+            ) -> Result<Option<Self>, D::Error> {
+                let mut name = read_name(deserializer, &[$($json),*])?;
+                if reading.is_old() {
+                    name = new_name(name, $prefix);
+                }
                 Ok((!name.is_empty()).then(|| Self::from_wire_name(&name)))
             }
         }
@@ -97,7 +109,7 @@ macro_rules! wire_enum {
 
 wire_enum! {
     /// Where a task stands.
-    pub enum TaskState {
+    pub enum TaskState ("TASK_STATE_") {
         /// The agent did not say; never sent by us.
         #[default]
         Unspecified = "TASK_STATE_UNSPECIFIED",
@@ -122,7 +134,7 @@ wire_enum! {
 
 wire_enum! {
     /// Who speaks in a message.
-    pub enum Role {
+    pub enum Role ("ROLE_") {
         /// Nobody, which no message may say.
         #[default]
         Unspecified = "ROLE_UNSPECIFIED",

@@ -1,13 +1,16 @@
 //! Work that an agent keeps track of.
 
+use serde::de::{Deserializer, SeqAccess};
+
 use crate::{
-    ArtifactId, ContextId, JsonObject, Message, Part, TaskId, TaskState, WireTimestamp,
-    wire::wire_object,
+    ArtifactId, ContextId, JsonObject, Message, Omitted, Part, TaskId, TaskState, WireTimestamp,
+    part,
+    wire::{Reading, WireItem, wire_object},
 };
 
 wire_object! {
     /// Work that an agent keeps track of (specification: `Task`).
-    pub struct Task keeps extra {
+    pub struct Task keeps extra counts omitted {
         /// Made by the agent.
         id: TaskId = Required("id"),
         /// The context it belongs to; agents nearly always say it.
@@ -17,7 +20,7 @@ wire_object! {
         /// What it has brought forth.
         artifacts: Vec<Artifact> = List("artifacts"),
         /// What was said, as far as the agent keeps and tells it.
-        history: Vec<Message> = List("history"),
+        history: Vec<Message> = History("history"),
         /// Further values, keyed by extension.
         metadata: Option<JsonObject> = Optional("metadata"),
     }
@@ -40,7 +43,7 @@ wire_object! {
     ///
     /// The specification wants at least one part. Reading accepts none: one empty artifact must not make the outcome
     /// of a whole task unreadable, and a last chunk often has nothing to add.
-    pub struct Artifact keeps extra {
+    pub struct Artifact keeps extra counts omitted {
         /// Unique within the task.
         artifact_id: ArtifactId = Required("artifactId" | "artifact_id"),
         /// A name for people.
@@ -71,6 +74,7 @@ impl Task {
             history: Vec::new(),
             metadata: None,
             extra: JsonObject::new(),
+            omitted: Omitted::default(),
         }
     }
 
@@ -112,6 +116,7 @@ impl Artifact {
             metadata: None,
             extensions: Vec::new(),
             extra: JsonObject::new(),
+            omitted: Omitted::default(),
         }
     }
 
@@ -120,5 +125,31 @@ impl Artifact {
     pub fn with_name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
+    }
+}
+
+impl<'de> WireItem<'de> for Task {
+    fn read_item<D: Deserializer<'de>>(
+        deserializer: D,
+        reading: &Reading,
+    ) -> Result<Self, D::Error> {
+        Self::read_object(deserializer, reading)
+    }
+}
+
+impl<'de> WireItem<'de> for Artifact {
+    fn read_item<D: Deserializer<'de>>(
+        deserializer: D,
+        reading: &Reading,
+    ) -> Result<Self, D::Error> {
+        Self::read_object(deserializer, reading)
+    }
+
+    fn spill<A: SeqAccess<'de>>(
+        items: &mut Vec<Self>,
+        list: A,
+        reading: &Reading,
+    ) -> Result<(), A::Error> {
+        part::spill::artifacts(items, list, reading)
     }
 }

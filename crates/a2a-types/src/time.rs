@@ -8,7 +8,7 @@ use serde::{
     de::{self, Visitor},
 };
 
-use crate::wire::WireValue;
+use crate::wire::{MAX_SHOWN, Reading, WireValue, text::cut};
 
 /// A moment, written with milliseconds and `Z` as the specification prefers.
 ///
@@ -62,12 +62,13 @@ impl Serialize for WireTimestamp {
 
 impl<'de> Deserialize<'de> for WireTimestamp {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::read(deserializer)?.ok_or_else(|| de::Error::custom("a timestamp is needed"))
+        Self::read(deserializer, &Reading::whole())?
+            .ok_or_else(|| de::Error::custom("a timestamp is needed"))
     }
 }
 
 impl<'de> WireValue<'de> for WireTimestamp {
-    fn read<D: Deserializer<'de>>(deserializer: D) -> Result<Option<Self>, D::Error> {
+    fn read<D: Deserializer<'de>>(deserializer: D, _: &Reading) -> Result<Option<Self>, D::Error> {
         struct TimestampVisitor;
 
         impl Visitor<'_> for TimestampVisitor {
@@ -83,7 +84,7 @@ impl<'de> WireValue<'de> for WireTimestamp {
                 }
                 text.parse()
                     .map(Some)
-                    .map_err(|_| E::invalid_value(de::Unexpected::Str(text), &self))
+                    .map_err(|_| E::invalid_value(de::Unexpected::Str(cut(text, MAX_SHOWN)), &self))
             }
         }
 

@@ -1,7 +1,8 @@
 //! The JSON-RPC dialect of A2A 0.3, as conversions to and from the objects of 1.0.
 //!
-//! Nothing here holds an object of 0.3: its JSON is rewritten into that of 1.0 and read as such, and the other way
-//! round. Rewriting never fails; what is wrong is found by reading, under the names of 1.0. Methods are named as in 1.0
+//! Nothing here holds an object of 0.3. Tasks, messages and events are read by the objects of 1.0, told to mind the
+//! dialect; the JSON of what is rare and small is rewritten into that of 1.0 and read as such, and so is what is written,
+//! the other way round. What is wrong is told under the names of 1.0. Methods are named as in 1.0
 //! everywhere; [`method_name`] and [`method_from_name`] translate them.
 //!
 //! 0.3 lacks what has no place in it: `ListTasks`, a tenant, a list of webhooks by pages, the file name and media type of
@@ -11,10 +12,13 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use crate::{
-    A2aErrorKind, AgentCard, JsonObject, METHOD_CANCEL_TASK, METHOD_CREATE_PUSH_CONFIG,
-    METHOD_DELETE_PUSH_CONFIG, METHOD_GET_EXTENDED_CARD, METHOD_GET_PUSH_CONFIG, METHOD_GET_TASK,
-    METHOD_LIST_PUSH_CONFIGS, METHOD_SEND_MESSAGE, METHOD_SEND_STREAMING_MESSAGE,
-    METHOD_SUBSCRIBE_TO_TASK, RpcError, StreamResponse,
+    A2aErrorKind, AgentCard, FromWire, JsonObject, ListTaskPushNotificationConfigsResponse,
+    METHOD_CANCEL_TASK, METHOD_CREATE_PUSH_CONFIG, METHOD_DELETE_PUSH_CONFIG,
+    METHOD_GET_EXTENDED_CARD, METHOD_GET_PUSH_CONFIG, METHOD_GET_TASK, METHOD_LIST_PUSH_CONFIGS,
+    METHOD_SEND_MESSAGE, METHOD_SEND_STREAMING_MESSAGE, METHOD_SUBSCRIBE_TO_TASK, Message,
+    RpcError, SendMessageResponse, StreamResponse, Task, TaskArtifactUpdateEvent,
+    TaskPushNotificationConfig, TaskState, TaskStatusUpdateEvent, WireLimits, from_wire,
+    wire::{Dialect, Reading, WireItem},
 };
 
 mod card;
@@ -22,6 +26,9 @@ mod content;
 mod event;
 mod push;
 mod security;
+
+pub(crate) use content::{WRAPPED_DATA, new_name};
+use event::EventKind;
 
 /// The header of 0.3 that lists extensions.
 pub const EXTENSIONS_HEADER: &str = "X-A2A-Extensions";
@@ -127,20 +134,51 @@ pub fn write_result<R: Serialize>(method: &str, result: &R) -> serde_json::Resul
 /// # Errors
 ///
 /// If it is not what the method returns; the error begins with the place, by the names of 1.0.
-pub fn read_result<R: DeserializeOwned>(method: &str, mut result: Value) -> serde_json::Result<R> {
-    match method {
-        METHOD_SEND_MESSAGE => result = event::read(result).0,
-        METHOD_GET_TASK | METHOD_CANCEL_TASK => content::read_task(&mut result),
-        METHOD_CREATE_PUSH_CONFIG | METHOD_GET_PUSH_CONFIG => {
-            if let Value::Object(members) = &mut result {
-                push::read_config(members);
-            }
+pub fn read_result<R: FromWire>(result: &str) -> serde_json::Result<R> {
+    R::from_wire_v03(result)
+}
+
+/// Reads where a task stands.
+///
+/// # Errors
+///
+/// If it is not the name of a state.
+pub fn read_state(state: &str) -> serde_json::Result<TaskState> {
+    let name: TaskState = serde_json::from_str(state)?;
+    Ok(TaskState::from_wire_name(&new_name(name.as_str().to_owned(), "TASK_STATE_")))
+}
+
+/// Reads an object that is told apart by nothing but where it stands.
+pub(crate) fn read_object<'de, T: WireItem<'de>>(json: &'de str) -> serde_json::Result<T> {
+    from_wire::read(json, &Reading::answer(json.len(), Dialect::V03))
+}
+
+pub(crate) fn read_stream_response(json: &str) -> serde_json::Result<StreamResponse> {
+    read_event(json).map(|(event, _)| event)
+}
+
+pub(crate) fn read_send_response(json: &str) -> serde_json::Result<SendMessageResponse> {
+    match event::kind_of(json)? {
+        EventKind::Task => read_object(json).map(SendMessageResponse::Task),
+        EventKind::Message => read_object(json).map(SendMessageResponse::Message),
+        EventKind::StatusUpdate | EventKind::ArtifactUpdate | EventKind::Unknown => {
+            SendMessageResponse::from_wire(json, WireLimits::Answer)
         }
-        METHOD_LIST_PUSH_CONFIGS => result = push::read_list(result),
-        METHOD_GET_EXTENDED_CARD => card::read(&mut result),
-        _ => {}
     }
-    serde_json::from_value(result)
+}
+
+pub(crate) fn read_push_config(json: &str) -> serde_json::Result<TaskPushNotificationConfig> {
+    let mut config = from_wire::read_tree(json)?;
+    if let Value::Object(members) = &mut config {
+        push::read_config(members);
+    }
+    serde_json::from_value(config)
+}
+
+pub(crate) fn read_push_configs(
+    json: &str,
+) -> serde_json::Result<ListTaskPushNotificationConfigsResponse> {
+    from_wire::read_tree(json).map(push::read_list).and_then(serde_json::from_value)
 }
 
 /// Writes one event of a stream, or the body of a push. `is_final` says that no other event follows; only a status can
@@ -162,9 +200,21 @@ pub fn write_event(event: &StreamResponse, is_final: bool) -> serde_json::Result
 /// # Errors
 ///
 /// If it is none; the error begins with the place, by the names of 1.0.
-pub fn read_event(event: Value) -> serde_json::Result<(StreamResponse, bool)> {
-    let (event, is_final) = event::read(event);
-    Ok((serde_json::from_value(event)?, is_final))
+pub fn read_event(event: &str) -> serde_json::Result<(StreamResponse, bool)> {
+    let reading = Reading::answer(event.len(), Dialect::V03);
+    let read = match event::kind_of(event)? {
+        EventKind::Task => from_wire::read::<Task>(event, &reading)?.into(),
+        EventKind::Message => from_wire::read::<Message>(event, &reading)?.into(),
+        EventKind::StatusUpdate => {
+            from_wire::read::<TaskStatusUpdateEvent>(event, &reading)?.into()
+        }
+        EventKind::ArtifactUpdate => {
+            from_wire::read::<TaskArtifactUpdateEvent>(event, &reading)?.into()
+        }
+        // Agents of 1.0 push their own objects to webhooks that were registered in 0.3.
+        EventKind::Unknown => StreamResponse::from_wire(event, WireLimits::Answer)?,
+    };
+    Ok((read, reading.is_final()))
 }
 
 /// Reads a card of 1.0, of 0.3, or one that is both, where the interfaces of 1.0 count.
@@ -172,7 +222,11 @@ pub fn read_event(event: Value) -> serde_json::Result<(StreamResponse, bool)> {
 /// # Errors
 ///
 /// If it is none; the error begins with the place, by the names of 1.0.
-pub fn read_card(mut card: Value) -> serde_json::Result<AgentCard> {
+pub fn read_card(card: &str) -> serde_json::Result<AgentCard> {
+    if card::is_new(card)? {
+        return AgentCard::from_wire(card, WireLimits::Answer);
+    }
+    let mut card = from_wire::read_tree(card)?;
     card::read(&mut card);
     serde_json::from_value(card)
 }

@@ -6,21 +6,31 @@
 
 use std::{borrow::Cow, fmt, marker::PhantomData};
 
-use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, MapAccess, Visitor};
+use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::value::RawValue;
 
+pub(crate) mod json;
 pub(crate) mod kind;
+pub(crate) mod reading;
+pub(crate) mod text;
 mod value;
 
 pub(crate) use kind::Kind;
-pub(crate) use value::WireValue;
+pub(crate) use reading::{Dialect, Reading};
+pub(crate) use value::{WireItem, WireValue};
 
 /// The name of a member, borrowed from the input where that is possible.
 pub(crate) struct Key<'de>(pub(crate) Cow<'de, str>);
 
-impl<'de> Deserialize<'de> for Key<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct KeyVisitor;
-        impl<'de> Visitor<'de> for KeyVisitor {
+/// Reads the name of a member, or as much of it as is kept.
+pub(crate) struct KeySeed<'r>(pub(crate) &'r Reading);
+
+impl<'de> DeserializeSeed<'de> for KeySeed<'_> {
+    type Value = Key<'de>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Key<'de>, D::Error> {
+        struct KeyVisitor<'r>(&'r Reading);
+        impl<'de> Visitor<'de> for KeyVisitor<'_> {
             type Value = Key<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -28,25 +38,21 @@ impl<'de> Deserialize<'de> for Key<'de> {
             }
 
             fn visit_borrowed_str<E: de::Error>(self, name: &'de str) -> Result<Key<'de>, E> {
-                Ok(Key(Cow::Borrowed(name)))
+                Ok(Key(Cow::Borrowed(text::cut(name, self.0.max_string()))))
             }
 
             fn visit_str<E: de::Error>(self, name: &str) -> Result<Key<'de>, E> {
-                Ok(Key(Cow::Owned(name.to_owned())))
-            }
-
-            fn visit_string<E: de::Error>(self, name: String) -> Result<Key<'de>, E> {
-                Ok(Key(Cow::Owned(name)))
+                Ok(Key(Cow::Owned(text::cut(name, self.0.max_string()).to_owned())))
             }
         }
-        deserializer.deserialize_str(KeyVisitor)
+        deserializer.deserialize_str(KeyVisitor(self.0))
     }
 }
 
 /// Reads a value by the rules of a kind; `None` where the value says "absent".
-struct MemberSeed<K, T>(PhantomData<(K, T)>);
+struct MemberSeed<'r, K, T>(&'r Reading, PhantomData<(K, T)>);
 
-impl<'de, K: Kind<'de, T>, T> DeserializeSeed<'de> for MemberSeed<K, T> {
+impl<'de, K: Kind<'de, T>, T> DeserializeSeed<'de> for MemberSeed<'_, K, T> {
     type Value = Option<T>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Option<T>, D::Error> {
@@ -54,7 +60,7 @@ impl<'de, K: Kind<'de, T>, T> DeserializeSeed<'de> for MemberSeed<K, T> {
     }
 }
 
-impl<'de, K: Kind<'de, T>, T> Visitor<'de> for MemberSeed<K, T> {
+impl<'de, K: Kind<'de, T>, T> Visitor<'de> for MemberSeed<'_, K, T> {
     type Value = Option<T>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -70,7 +76,24 @@ impl<'de, K: Kind<'de, T>, T> Visitor<'de> for MemberSeed<K, T> {
     }
 
     fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Option<T>, D::Error> {
-        K::read(deserializer)
+        K::read(deserializer, self.0)
+    }
+}
+
+/// Reads an entry of a list or a map.
+pub(crate) struct ItemSeed<'r, T>(&'r Reading, PhantomData<T>);
+
+impl<'r, T> ItemSeed<'r, T> {
+    pub(crate) fn new(reading: &'r Reading) -> Self {
+        Self(reading, PhantomData)
+    }
+}
+
+impl<'de, T: WireItem<'de>> DeserializeSeed<'de> for ItemSeed<'_, T> {
+    type Value = T;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<T, D::Error> {
+        T::read_item(deserializer, self.0)
     }
 }
 
@@ -90,6 +113,7 @@ pub(crate) fn read_member<'de, K, T, A>(
     slot: &mut Slot<T>,
     name: &'static str,
     map: &mut A,
+    reading: &Reading,
 ) -> Result<(), A::Error>
 where
     K: Kind<'de, T>,
@@ -98,8 +122,9 @@ where
     if !matches!(slot, Slot::Unseen) {
         return Err(at(name, "given twice"));
     }
-    let value =
-        map.next_value_seed(MemberSeed::<K, T>(PhantomData)).map_err(|error| at(name, error))?;
+    let value = map
+        .next_value_seed(MemberSeed::<K, T>(reading, PhantomData))
+        .map_err(|error| at(name, error))?;
     *slot = value.map_or(Slot::Absent, Slot::Present);
     Ok(())
 }
@@ -115,6 +140,9 @@ pub(crate) fn finish_member<'de, K: Kind<'de, T>, T, E: de::Error>(
     }
 }
 
+/// How much of a wrong text is shown, in bytes.
+pub(crate) const MAX_SHOWN: usize = 100;
+
 /// An error with the place where it happened in front: `` `place`: error ``. Places grow outwards.
 pub(crate) fn at<E: de::Error>(place: &str, error: impl fmt::Display) -> E {
     let inner = error.to_string();
@@ -125,14 +153,21 @@ pub(crate) fn at<E: de::Error>(place: &str, error: impl fmt::Display) -> E {
     })
 }
 
+/// The error of text where something else belongs. The parser's own would hold all of it, so whoever expects no text asks
+/// for anything and says this.
+pub(crate) fn not_text<E: de::Error>(text: &str, expected: &dyn de::Expected) -> E {
+    E::invalid_type(de::Unexpected::Str(text::cut(text, MAX_SHOWN)), expected)
+}
+
 /// Defines an object: the struct, how it reads and how it writes.
 ///
 /// `field: Type = Kind("name" | "alias")` where the kind is one of [`kind`]; `keeps extra` adds a map of the members
-/// that nobody knows.
+/// that nobody knows, `counts omitted` what an answer held beyond what is kept (such an object says itself what becomes of
+/// lists of it that find no room).
 macro_rules! wire_object {
     (
         $(#[$meta:meta])*
-        pub struct $name:ident $(keeps $extra:ident)? {
+        pub struct $name:ident $(keeps $extra:ident)? $(counts $omitted:ident)? {
             $(
                 $(#[$field_meta:meta])*
                 $field:ident: $type:ty = $kind:ident($json:literal $(| $alias:literal)*),
@@ -151,32 +186,52 @@ macro_rules! wire_object {
                 /// Members this version does not know, kept as they came.
                 pub $extra: $crate::JsonObject,
             )?
+            $(
+                /// What it held beyond what is kept of an answer; not written.
+                pub $omitted: $crate::Omitted,
+            )?
         }
 
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                struct ObjectVisitor;
+                <Self as $crate::wire::WireItem>::read_item(deserializer, &$crate::wire::Reading::whole())
+            }
+        }
 
-                impl<'de> serde::de::Visitor<'de> for ObjectVisitor {
+        impl $name {
+            /// Reads the object.
+            fn read_object<'de, D: serde::Deserializer<'de>>(
+                deserializer: D,
+                reading: &$crate::wire::Reading,
+            ) -> Result<Self, D::Error> {
+                struct ObjectVisitor<'r>(&'r $crate::wire::Reading);
+
+                impl<'de> serde::de::Visitor<'de> for ObjectVisitor<'_> {
                     type Value = $name;
 
                     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                         f.write_str(concat!("the object ", stringify!($name)))
                     }
 
+                    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Self::Value, E> {
+                        Err($crate::wire::not_text(text, &self))
+                    }
+
                     fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<$name, A::Error> {
+                        let Self(reading) = self;
                         $(let mut $field: $crate::wire::Slot<$type> = $crate::wire::Slot::Unseen;)*
                         $(let mut $extra = $crate::JsonObject::new();)?
-                        while let Some($crate::wire::Key(key)) = map.next_key()? {
+                        $(let $omitted = reading.replace_omitted($crate::Omitted::default());)?
+                        while let Some($crate::wire::Key(key)) = map.next_key_seed($crate::wire::KeySeed(reading))? {
                             match &*key {
                                 $(
                                     $json $(| $alias)* => $crate::wire::read_member::<
                                         $crate::wire::kind::$kind,
                                         $type,
                                         A,
-                                    >(&mut $field, $json, &mut map)?,
+                                    >(&mut $field, $json, &mut map, reading)?,
                                 )*
-                                _ => wire_object!(@unknown map key $($extra)?),
+                                _ => wire_object!(@unknown $name map key reading $($extra)?),
                             }
                         }
                         Ok($name {
@@ -188,11 +243,12 @@ macro_rules! wire_object {
                                 >($field, $json)?,
                             )*
                             $($extra,)?
+                            $($omitted: reading.replace_omitted($omitted),)?
                         })
                     }
                 }
 
-                deserializer.deserialize_map(ObjectVisitor)
+                deserializer.deserialize_any(ObjectVisitor(reading))
             }
         }
 
@@ -216,16 +272,33 @@ macro_rules! wire_object {
         }
 
         impl<'de> $crate::wire::WireValue<'de> for $name {
-            fn read<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Self>, D::Error> {
-                serde::Deserialize::deserialize(deserializer).map(Some)
+            fn read<D: serde::Deserializer<'de>>(
+                deserializer: D,
+                reading: &$crate::wire::Reading,
+            ) -> Result<Option<Self>, D::Error> {
+                Self::read_object(deserializer, reading).map(Some)
+            }
+        }
+
+        wire_object!(@item $name $($omitted)?);
+    };
+    (@item $name:ident $omitted:ident) => {};
+    (@item $name:ident) => {
+        impl<'de> $crate::wire::WireItem<'de> for $name {
+            fn read_item<D: serde::Deserializer<'de>>(
+                deserializer: D,
+                reading: &$crate::wire::Reading,
+            ) -> Result<Self, D::Error> {
+                Self::read_object(deserializer, reading)
             }
         }
     };
-    (@unknown $map:ident $key:ident $extra:ident) => {{
-        let value = $map.next_value().map_err(|error| $crate::wire::at(&$key, error))?;
-        $extra.insert($key.into_owned(), value);
-    }};
-    (@unknown $map:ident $key:ident) => {{
+    (@unknown $name:ident $map:ident $key:ident $reading:ident $extra:ident) => {
+        if !$crate::wire::skip_old(stringify!($name), &$key, &mut $map, $reading)? {
+            $crate::wire::json::read_into(&mut $extra, &$key, &mut $map, $reading)?;
+        }
+    };
+    (@unknown $name:ident $map:ident $key:ident $reading:ident) => {{
         $map.next_value::<serde::de::IgnoredAny>()?;
     }};
 }
@@ -260,25 +333,39 @@ macro_rules! wire_oneof {
 
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                struct OneofVisitor;
+                <Self as $crate::wire::WireItem>::read_item(deserializer, &$crate::wire::Reading::whole())
+            }
+        }
 
-                impl<'de> serde::de::Visitor<'de> for OneofVisitor {
+        impl<'de> $crate::wire::WireItem<'de> for $name {
+            fn read_item<D: serde::Deserializer<'de>>(
+                deserializer: D,
+                reading: &$crate::wire::Reading,
+            ) -> Result<Self, D::Error> {
+                struct OneofVisitor<'r>(&'r $crate::wire::Reading);
+
+                impl<'de> serde::de::Visitor<'de> for OneofVisitor<'_> {
                     type Value = $name;
 
                     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                         f.write_str(concat!("the object ", stringify!($name)))
                     }
 
+                    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Self::Value, E> {
+                        Err($crate::wire::not_text(text, &self))
+                    }
+
                     fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<$name, A::Error> {
+                        let Self(reading) = self;
                         let mut found: Option<(&'static str, $name)> = None;
                         wire_oneof!(@unknown_init unknown $($unknown)?);
-                        while let Some($crate::wire::Key(key)) = map.next_key()? {
+                        while let Some($crate::wire::Key(key)) = map.next_key_seed($crate::wire::KeySeed(reading))? {
                             match &*key {
                                 $(
                                     $json $(| $alias)* => {
                                         let mut slot: $crate::wire::Slot<$type> = $crate::wire::Slot::Unseen;
                                         $crate::wire::read_member::<$crate::wire::kind::Required, $type, A>(
-                                            &mut slot, $json, &mut map,
+                                            &mut slot, $json, &mut map, reading,
                                         )?;
                                         if let $crate::wire::Slot::Present(value) = slot {
                                             if let Some((other, _)) = found {
@@ -288,7 +375,7 @@ macro_rules! wire_oneof {
                                         }
                                     }
                                 )*
-                                _ => wire_oneof!(@unknown map key unknown $($unknown)?),
+                                _ => wire_oneof!(@unknown map key reading unknown $($unknown)?),
                             }
                         }
                         match found {
@@ -298,7 +385,7 @@ macro_rules! wire_oneof {
                     }
                 }
 
-                deserializer.deserialize_map(OneofVisitor)
+                deserializer.deserialize_any(OneofVisitor(reading))
             }
         }
 
@@ -320,8 +407,11 @@ macro_rules! wire_oneof {
         }
 
         impl<'de> $crate::wire::WireValue<'de> for $name {
-            fn read<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Self>, D::Error> {
-                serde::Deserialize::deserialize(deserializer).map(Some)
+            fn read<D: serde::Deserializer<'de>>(
+                deserializer: D,
+                reading: &$crate::wire::Reading,
+            ) -> Result<Option<Self>, D::Error> {
+                <Self as $crate::wire::WireItem>::read_item(deserializer, reading).map(Some)
             }
         }
 
@@ -337,11 +427,10 @@ macro_rules! wire_oneof {
         let mut $members = $crate::JsonObject::new();
     };
     (@unknown_init $members:ident) => {};
-    (@unknown $map:ident $key:ident $members:ident $unknown:ident) => {{
-        let value = $map.next_value().map_err(|error| $crate::wire::at(&$key, error))?;
-        $members.insert($key.into_owned(), value);
-    }};
-    (@unknown $map:ident $key:ident $members:ident) => {{
+    (@unknown $map:ident $key:ident $reading:ident $members:ident $unknown:ident) => {
+        $crate::wire::json::read_into(&mut $members, &$key, &mut $map, $reading)?
+    };
+    (@unknown $map:ident $key:ident $reading:ident $members:ident) => {{
         $map.next_value::<serde::de::IgnoredAny>()?;
     }};
     (@none $members:ident $name:ident [$($json:literal)*] $unknown:ident) => {
@@ -350,6 +439,27 @@ macro_rules! wire_oneof {
     (@none $members:ident $name:ident [$($json:literal)*]) => {
         Err($crate::wire::no_member(&[$($json),*]))
     };
+}
+
+/// Passes over a member of 0.3 that no object of 1.0 has; whether it was one.
+pub(crate) fn skip_old<'de, A: MapAccess<'de>>(
+    object: &str,
+    key: &str,
+    map: &mut A,
+    reading: &Reading,
+) -> Result<bool, A::Error> {
+    match (reading.is_old(), key, object) {
+        (true, "kind", _) => {
+            map.next_value::<IgnoredAny>()?;
+        }
+        (true, "final", "TaskStatusUpdateEvent") => {
+            if map.next_value::<&'de RawValue>()?.get() == "true" {
+                reading.set_final();
+            }
+        }
+        _ => return Ok(false),
+    }
+    Ok(true)
 }
 
 pub(crate) use wire_object;

@@ -70,10 +70,12 @@ pub(super) async fn fetch(line: &Line, base: &Url) -> Result<AgentCard, ClientEr
         return Err(line.status_error(status, response.headers()));
     }
     let body = line.read(response.into_body(), line.config.card_limit, deadline).await?;
-    serde_json::from_slice(&body).and_then(v03::read_card).map_err(|error| {
-        let reason = sanitize_remote_line(&error.to_string(), MAX_WORD);
+    let invalid = |reason: &str| {
+        let reason = sanitize_remote_line(reason, MAX_WORD);
         line.card_error(format!("it is not valid: {reason}"))
-    })
+    };
+    let body = str::from_utf8(&body).map_err(|error| invalid(&error.to_string()))?;
+    v03::read_card(body).map_err(|error| invalid(&error.to_string()))
 }
 
 /// Takes the first interface that we speak and the entry wants, of 1.0 if there is one, and checks that we may go there.

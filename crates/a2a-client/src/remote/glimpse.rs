@@ -1,21 +1,27 @@
 //! The little of a task that can be read when the whole cannot.
 
 use serde::Deserialize;
-use serde_json::json;
-use volcanic_a2a_types::{METHOD_GET_TASK, TaskId, TaskState, v03};
+use serde_json::value::RawValue;
+use volcanic_a2a_types::{TaskId, TaskState, v03};
 
 use crate::{AgentProtocol, ClientError};
 
+/// The longest id and state that are looked at, in bytes.
+const MAX_SHOWN: usize = 64 << 10;
+
 /// A task's id and state, whatever the rest of it looks like.
 #[derive(Deserialize)]
-struct TaskGlimpse {
-    id: String,
-    status: StatusGlimpse,
+struct TaskGlimpse<'a> {
+    #[serde(borrow)]
+    id: &'a RawValue,
+    #[serde(borrow)]
+    status: &'a RawValue,
 }
 
 #[derive(Deserialize)]
-struct StatusGlimpse {
-    state: TaskState,
+struct StatusGlimpse<'a> {
+    #[serde(borrow)]
+    state: &'a RawValue,
 }
 
 /// The error that reading `answer` came to; it says where the task `asked` stands if the answer says so much.
@@ -34,12 +40,23 @@ pub(super) fn beside(
 
 /// The state of task `asked`, if `answer` is that task and says so much.
 fn state_of(protocol: AgentProtocol, answer: &str, asked: &TaskId) -> Option<TaskState> {
-    let mut task: TaskGlimpse = serde_json::from_str(answer).ok()?;
-    if protocol == AgentProtocol::V03 {
-        let old = json!({"id": task.id, "status": {"state": task.status.state.as_str()}});
-        task = v03::read_result(METHOD_GET_TASK, old).ok()?;
+    let task: TaskGlimpse<'_> = object(answer)?;
+    let status: StatusGlimpse<'_> = object(task.status.get())?;
+    let short = |value: &RawValue| (value.get().len() <= MAX_SHOWN).then(|| value.get().to_owned());
+    let id: String = serde_json::from_str(&short(task.id)?).ok()?;
+    let state = short(status.state)?;
+    if id != asked.as_str() {
+        return None;
     }
-    (task.id == asked.as_str()).then_some(task.status.state)
+    match protocol {
+        AgentProtocol::V1 => serde_json::from_str(&state).ok(),
+        AgentProtocol::V03 => v03::read_state(&state).ok(),
+    }
+}
+
+/// Reads an object. The parser's error about anything else would hold a copy of it.
+fn object<'a, T: Deserialize<'a>>(json: &'a str) -> Option<T> {
+    if json.trim_start().starts_with('{') { serde_json::from_str(json).ok() } else { None }
 }
 
 #[cfg(test)]

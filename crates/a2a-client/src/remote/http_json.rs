@@ -5,11 +5,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::stream::BoxStream;
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri, header, response};
-use serde::de::DeserializeOwned;
+use serde::de::Error as _;
 use tokio::time::Instant;
 use volcanic_a2a_types::{
-    A2aErrorKind, HttpError, HttpVerb, MEDIA_TYPE_A2A_JSON, MEDIA_TYPE_EVENT_STREAM, Route,
-    StreamResponse,
+    A2aErrorKind, FromWire, HttpError, HttpVerb, MEDIA_TYPE_A2A_JSON, MEDIA_TYPE_EVENT_STREAM, Route,
+    StreamResponse, WireLimits,
 };
 use volcanic_net::{CallKind, NetBody, retry_after_by_date};
 
@@ -187,13 +187,18 @@ fn method(verb: HttpVerb) -> Method {
     }
 }
 
-fn read_answer<R: DeserializeOwned>(line: &Line, body: &[u8]) -> Result<R, ClientError> {
+fn read_answer<R: FromWire>(line: &Line, body: &[u8]) -> Result<R, ClientError> {
     // What deletes may say nothing at all.
     let body = if body.is_empty() { b"null" } else { body };
-    serde_json::from_slice(body).map_err(|error| match HttpError::decode(200, body) {
+    from_utf8(body).map_err(|error| match HttpError::decode(200, body) {
         Some(refusal) if refusal.kind().is_some() => line.refused(refusal.into(), None),
         Some(_) | None => line.unreadable(&error),
     })
+}
+
+fn from_utf8<R: FromWire>(json: &[u8]) -> serde_json::Result<R> {
+    let json = str::from_utf8(json).map_err(serde_json::Error::custom)?;
+    R::from_wire(json, WireLimits::Answer)
 }
 
 /// What stands behind a status that is no success. Where the body says nothing of the protocol there is only the status:
@@ -213,7 +218,7 @@ fn read_event(line: &Line, name: Option<&str>, data: &[u8]) -> Result<Event, Cli
         let unnamed = || line.unexpected("it reports an error without saying which");
         return Err(refusal().unwrap_or_else(unnamed));
     }
-    match serde_json::from_slice(data) {
+    match from_utf8(data) {
         Ok(event) => Ok(Event { event, is_last: false }),
         Err(error) => Err(refusal().unwrap_or_else(|| line.unreadable(&error))),
     }

@@ -8,12 +8,11 @@ use std::sync::{
 use bytes::Bytes;
 use futures::stream::BoxStream;
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri, header};
-use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 use volcanic_a2a_types::{
-    MEDIA_TYPE_EVENT_STREAM, MEDIA_TYPE_JSON, RpcDecodeError, RpcError, RpcId, RpcOutcome,
-    RpcRequest, RpcResponse, StreamResponse, v03,
+    FromWire, MEDIA_TYPE_EVENT_STREAM, MEDIA_TYPE_JSON, RpcDecodeError, RpcError, RpcId, RpcOutcome,
+    RpcRequest, RpcResponse, StreamResponse, WireLimits, v03,
 };
 use volcanic_net::{CallKind, retry_after_by_date};
 
@@ -68,7 +67,7 @@ impl JsonRpc {
         }
         let body = line.read(body, limits.size, deadline).await?;
         let answer = self.decode(O::METHOD, &exchange.id, head.status, &head.headers, &body)?;
-        read_result(line, self.dialect, O::METHOD, answer)
+        read_result(line, self.dialect, answer)
             .map_err(|error| glimpse::beside(error, self.dialect, answer.get(), operation.task()))
     }
 
@@ -163,11 +162,10 @@ fn read_event(
     let result = read_outcome(line, dialect, method, id, response)?;
     match dialect {
         AgentProtocol::V1 => {
-            let event = read_result(line, dialect, method, result)?;
+            let event = read_result(line, dialect, result)?;
             Ok(Event { event, is_last: false })
         }
-        AgentProtocol::V03 => serde_json::from_str(result.get())
-            .and_then(v03::read_event)
+        AgentProtocol::V03 => v03::read_event(result.get())
             .map(|(event, is_last)| Event { event, is_last })
             .map_err(|error| line.unreadable(&error)),
     }
@@ -199,17 +197,14 @@ fn translated(dialect: AgentProtocol, method: &str, error: RpcError) -> RpcError
     }
 }
 
-fn read_result<R: DeserializeOwned>(
+fn read_result<R: FromWire>(
     line: &Line,
     dialect: AgentProtocol,
-    method: &str,
     result: &RawValue,
 ) -> Result<R, ClientError> {
     match dialect {
-        AgentProtocol::V1 => serde_json::from_str(result.get()),
-        AgentProtocol::V03 => {
-            serde_json::from_str(result.get()).and_then(|result| v03::read_result(method, result))
-        }
+        AgentProtocol::V1 => R::from_wire(result.get(), WireLimits::Answer),
+        AgentProtocol::V03 => v03::read_result(result.get()),
     }
     .map_err(|error| line.unreadable(&error))
 }

@@ -1,8 +1,8 @@
 //! What an agent can be asked for, each in one place for every binding.
 
-use serde::{Serialize, Serializer, de::DeserializeOwned};
+use serde::{Serialize, Serializer};
 use volcanic_a2a_types::{
-    AgentCard, CancelTaskRequest, DeleteTaskPushNotificationConfigRequest,
+    AgentCard, CancelTaskRequest, DeleteTaskPushNotificationConfigRequest, FromWire,
     GetExtendedAgentCardRequest, GetTaskPushNotificationConfigRequest, GetTaskRequest,
     ListTaskPushNotificationConfigsRequest, ListTaskPushNotificationConfigsResponse,
     ListTasksRequest, ListTasksResponse, METHOD_CANCEL_TASK, METHOD_CREATE_PUSH_CONFIG,
@@ -17,7 +17,7 @@ use volcanic_a2a_types::{
 /// is one, over HTTP+JSON.
 pub(super) trait Operation: Serialize + Sync {
     /// What comes back; of a stream, what each event is.
-    type Answer: DeserializeOwned;
+    type Answer: FromWire;
 
     /// The name in the specification, which is the method over JSON-RPC.
     const METHOD: &'static str;
@@ -149,7 +149,7 @@ impl Operation for ListTaskPushNotificationConfigsRequest {
 
 impl Operation for DeleteTaskPushNotificationConfigRequest {
     /// Some agents answer with null, some with an empty object, some with nothing.
-    type Answer = serde::de::IgnoredAny;
+    type Answer = ();
     const METHOD: &'static str = METHOD_DELETE_PUSH_CONFIG;
 
     fn route(&self) -> Route {

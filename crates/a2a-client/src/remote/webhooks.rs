@@ -81,7 +81,7 @@ impl RemoteAgent {
     ) -> Result<(), ClientError> {
         let mut request = DeleteTaskPushNotificationConfigRequest::new(task_id.clone(), id.clone());
         request.tenant = self.tenant();
-        self.inner.binding.call(&request).await.map(drop)
+        self.inner.binding.call(&request).await
     }
 
     fn checked_config(

@@ -1,9 +1,15 @@
 //! Cards.
 
-use serde_json::{Value, json};
+use std::fmt;
+
+use serde::de::{Deserializer as _, Error, MapAccess, Visitor};
+use serde_json::{Value, json, value::RawValue};
 
 use super::{each, rename, security};
-use crate::{BINDING_JSONRPC, JsonObject, ProtocolVersion};
+use crate::{
+    BINDING_JSONRPC, JsonObject, ProtocolVersion,
+    wire::{Dialect, Key, KeySeed, Reading, not_text},
+};
 
 /// What a card of 0.3 speaks that does not say it.
 const DEFAULT_VERSION: &str = "0.3.0";
@@ -11,24 +17,49 @@ const DEFAULT_VERSION: &str = "0.3.0";
 /// Members of 0.3 that say where and how the agent is reached.
 const REACHED: [&str; 4] = ["url", "preferredTransport", "additionalInterfaces", "protocolVersion"];
 
+/// How 1.0 names the list of interfaces.
+const INTERFACES: [&str; 2] = ["supportedInterfaces", "supported_interfaces"];
+
+/// Whether the card names interfaces of 1.0, or none of 0.3: then nothing of it is to be rewritten.
+pub(super) fn is_new(card: &str) -> serde_json::Result<bool> {
+    struct CardVisitor;
+
+    impl<'de> Visitor<'de> for CardVisitor {
+        type Value = bool;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("the object AgentCard")
+        }
+
+        fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+            Err(not_text(text, &self))
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<bool, A::Error> {
+            let reading = Reading::answer(0, Dialect::V03);
+            let (mut is_new, mut is_old) = (false, false);
+            while let Some(Key(key)) = map.next_key_seed(KeySeed(&reading))? {
+                let value: &'de RawValue = map.next_value()?;
+                let inside = value.get().strip_prefix('[').map(str::trim_start);
+                is_new |= INTERFACES.contains(&&*key)
+                    && inside.is_some_and(|inside| !inside.starts_with(']'));
+                is_old |= key == "url" && value.get().starts_with('"');
+            }
+            Ok(is_new || !is_old)
+        }
+    }
+
+    serde_json::Deserializer::from_str(card).deserialize_any(CardVisitor)
+}
+
+/// Rewrites a card that is not new.
 pub(super) fn read(card: &mut Value) {
     let Value::Object(members) = card else { return };
-    let named = ["supportedInterfaces", "supported_interfaces"];
-    let is_new = named.into_iter().any(
-        |name| matches!(members.get(name), Some(Value::Array(interfaces)) if !interfaces.is_empty()),
-    );
-    let is_old = !is_new && members.get("url").is_some_and(Value::is_string);
-    let interfaces = if is_old { interfaces(members) } else { Vec::new() };
-    for name in REACHED {
+    let interfaces = interfaces(members);
+    for name in REACHED.into_iter().chain(INTERFACES) {
         members.remove(name);
     }
     let extended = members.remove("supportsAuthenticatedExtendedCard");
-    if !is_old {
-        return;
-    }
-    for name in named {
-        members.remove(name);
-    }
     members.insert("supportedInterfaces".to_owned(), Value::Array(interfaces));
     if let Some(extended) = extended {
         let capabilities = members.entry("capabilities").or_insert_with(|| json!({}));

@@ -6,18 +6,10 @@ use super::{each, one, push, rename};
 use crate::JsonObject;
 
 /// How Python's SDK marks data that is no object and was wrapped into one for 0.3.
-const WRAPPED_DATA: &str = "data_part_compat";
+pub(crate) const WRAPPED_DATA: &str = "data_part_compat";
 
 const STATE_PREFIX: &str = "TASK_STATE_";
 const ROLE_PREFIX: &str = "ROLE_";
-
-pub(super) fn read_task(task: &mut Value) {
-    let Value::Object(members) = task else { return };
-    members.remove("kind");
-    one(members, "status", read_status);
-    each(members, "artifacts", read_artifact);
-    each(members, "history", read_message);
-}
 
 pub(super) fn write_task(task: &mut Value) {
     let Value::Object(members) = task else { return };
@@ -27,12 +19,6 @@ pub(super) fn write_task(task: &mut Value) {
     each(members, "artifacts", write_artifact);
     each(members, "history", write_message);
     members.insert("kind".to_owned(), json!("task"));
-}
-
-pub(super) fn read_status(status: &mut Value) {
-    let Value::Object(members) = status else { return };
-    one(members, "state", |state| read_name(state, STATE_PREFIX));
-    one(members, "message", read_message);
 }
 
 pub(super) fn write_status(status: &mut Value) {
@@ -56,12 +42,6 @@ pub(super) fn write_message(message: &mut Value) {
     members.insert("kind".to_owned(), json!("message"));
 }
 
-pub(super) fn read_artifact(artifact: &mut Value) {
-    if let Value::Object(members) = artifact {
-        each(members, "parts", read_part);
-    }
-}
-
 pub(super) fn write_artifact(artifact: &mut Value) {
     if let Value::Object(members) = artifact {
         each(members, "parts", write_part);
@@ -70,16 +50,21 @@ pub(super) fn write_artifact(artifact: &mut Value) {
 
 /// `input-required` becomes `TASK_STATE_INPUT_REQUIRED`. A name of 1.0 stays, and so does one that no name of 0.3 looks
 /// like.
-fn read_name(name: &mut Value, prefix: &str) {
-    let Value::String(old) = name else { return };
-    let new = match old.as_str() {
-        "unknown" => "UNSPECIFIED".to_owned(),
-        "cancelled" => "CANCELED".to_owned(),
-        other => other.to_ascii_uppercase().replace('-', "_"),
-    };
+pub(crate) fn new_name(old: String, prefix: &str) -> String {
     let is_old = old.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
-    if is_old && !old.is_empty() {
-        *name = Value::String(format!("{prefix}{new}"));
+    if !is_old || old.is_empty() {
+        return old;
+    }
+    match old.as_str() {
+        "unknown" => format!("{prefix}UNSPECIFIED"),
+        "cancelled" => format!("{prefix}CANCELED"),
+        other => format!("{prefix}{}", other.to_ascii_uppercase().replace('-', "_")),
+    }
+}
+
+fn read_name(name: &mut Value, prefix: &str) {
+    if let Value::String(old) = name {
+        *old = new_name(std::mem::take(old), prefix);
     }
 }
 

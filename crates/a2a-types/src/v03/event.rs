@@ -1,60 +1,92 @@
 //! What is told apart by a wrapper in 1.0 and by `kind` in 0.3.
 
-use serde_json::{Value, json};
+use std::{collections::BTreeSet, fmt};
 
-use super::{content, wrapped};
-use crate::JsonObject;
+use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
+use serde_json::{Value, json, value::RawValue};
 
-/// Rewrites a bare task, message or update into the wrapped one, and says whether it is the last event of its stream.
-/// Without a `kind` the members show what it is; with nothing to go by it stays as it is.
-pub(super) fn read(event: Value) -> (Value, bool) {
-    let Value::Object(mut members) = event else { return (event, false) };
-    let kind = match members.get("kind") {
-        Some(Value::String(kind)) => kind.clone(),
-        Some(_) | None => infer(&members).to_owned(),
-    };
-    let mut is_final = false;
-    let wrapper = match kind.as_str() {
-        "task" => "task",
-        "message" => "message",
-        "status-update" => "statusUpdate",
-        "artifact-update" => "artifactUpdate",
-        // Agents of 1.0 push their own objects to webhooks that were registered in 0.3.
-        _ => return (Value::Object(members), false),
-    };
-    match wrapper {
-        "statusUpdate" => {
-            members.remove("kind");
-            is_final = members.remove("final") == Some(Value::Bool(true));
-            super::one(&mut members, "status", content::read_status);
-        }
-        "artifactUpdate" => {
-            members.remove("kind");
-            super::one(&mut members, "artifact", content::read_artifact);
-        }
-        _ => {}
-    }
-    let mut inner = Value::Object(members);
-    match wrapper {
-        "task" => content::read_task(&mut inner),
-        "message" => content::read_message(&mut inner),
-        _ => {}
-    }
-    (wrapped(wrapper, inner), is_final)
+use super::content;
+use crate::wire::{Dialect, Key, KeySeed, Reading, not_text};
+
+/// What an event or an answer is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum EventKind {
+    Task,
+    Message,
+    StatusUpdate,
+    ArtifactUpdate,
+    /// Nothing of 0.3.
+    Unknown,
 }
 
-fn infer(members: &JsonObject) -> &'static str {
-    let has = |name: &str| members.contains_key(name);
-    if has("messageId") {
-        "message"
+/// Looks at the outermost members: the kind, or what is there where none is given.
+pub(super) fn kind_of(event: &str) -> serde_json::Result<EventKind> {
+    let seen: Seen = serde_json::from_str(event)?;
+    let has = |name: &str| seen.names.contains(&name);
+    Ok(seen.kind.unwrap_or(if has("messageId") {
+        EventKind::Message
     } else if has("artifact") {
-        "artifact-update"
+        EventKind::ArtifactUpdate
     } else if has("taskId") && has("status") {
-        "status-update"
+        EventKind::StatusUpdate
     } else if has("id") && has("status") {
-        "task"
+        EventKind::Task
     } else {
-        ""
+        EventKind::Unknown
+    }))
+}
+
+/// The members that tell events apart.
+const NAMES: [&str; 5] = ["messageId", "artifact", "taskId", "status", "id"];
+
+/// What the outermost members of an event show.
+#[derive(Default)]
+struct Seen {
+    kind: Option<EventKind>,
+    names: BTreeSet<&'static str>,
+}
+
+impl<'de> Deserialize<'de> for Seen {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(SeenVisitor)
+    }
+}
+
+struct SeenVisitor;
+
+impl<'de> Visitor<'de> for SeenVisitor {
+    type Value = Seen;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the object of an event")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+        Err(not_text(text, &self))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Seen, A::Error> {
+        let reading = Reading::answer(0, Dialect::V03);
+        let mut seen = Seen::default();
+        while let Some(Key(key)) = map.next_key_seed(KeySeed(&reading))? {
+            match &*key {
+                "kind" => {
+                    let kind: &'de RawValue = map.next_value()?;
+                    seen.kind = match kind.get() {
+                        "\"task\"" => Some(EventKind::Task),
+                        "\"message\"" => Some(EventKind::Message),
+                        "\"status-update\"" => Some(EventKind::StatusUpdate),
+                        "\"artifact-update\"" => Some(EventKind::ArtifactUpdate),
+                        text if text.starts_with('"') => Some(EventKind::Unknown),
+                        _ => None,
+                    };
+                    continue;
+                }
+                other => seen.names.extend(NAMES.iter().filter(|name| **name == other)),
+            }
+            map.next_value::<IgnoredAny>()?;
+        }
+        Ok(seen)
     }
 }
 

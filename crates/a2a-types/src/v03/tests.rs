@@ -121,7 +121,7 @@ fn every_state_has_its_old_name() {
         ("paused", TaskState::Unknown("TASK_STATE_PAUSED".to_owned())),
     ] {
         let task = json!({"kind": "task", "id": "t", "contextId": "c", "status": {"state": old}});
-        let read: Task = read_result(METHOD_GET_TASK, task.clone()).unwrap();
+        let read: Task = read_result(&task.to_string()).unwrap();
         assert_eq!(read.status.state, new);
         assert_eq!(write_result(METHOD_GET_TASK, &read).unwrap(), task);
     }
@@ -129,7 +129,7 @@ fn every_state_has_its_old_name() {
 
 #[test]
 fn kinds_are_inferred_from_what_is_there() {
-    let event = |value: Value| read_event(value).unwrap();
+    let event = |value: Value| read_event(&value.to_string()).unwrap();
     let status = TaskStatusUpdateEvent::new("t", "c", TaskStatus::new(TaskState::Working));
     let bare =
         json!({"taskId": "t", "contextId": "c", "status": {"state": "working"}, "final": true});
@@ -140,15 +140,15 @@ fn kinds_are_inferred_from_what_is_there() {
     let task = Task::new("t", "c", TaskStatus::new(TaskState::Completed));
     let bare = json!({"id": "t", "contextId": "c", "status": {"state": "completed"}});
     assert_eq!(event(bare.clone()), (task.clone().into(), false));
-    let answer: SendMessageResponse = read_result(METHOD_SEND_MESSAGE, bare).unwrap();
+    let answer: SendMessageResponse = read_result(&bare.to_string()).unwrap();
     assert_eq!(answer, SendMessageResponse::Task(task));
     let said = Message::agent("m", vec![Part::text("x")]);
     let bare = json!({"messageId": "m", "role": "agent", "parts": [{"text": "x"}]});
     assert_eq!(event(bare.clone()), (said.clone().into(), false));
-    let answer: SendMessageResponse = read_result(METHOD_SEND_MESSAGE, bare).unwrap();
+    let answer: SendMessageResponse = read_result(&bare.to_string()).unwrap();
     assert_eq!(answer, SendMessageResponse::Message(said));
     for odd in [json!({}), json!([]), json!(null), json!({"kind": "new"}), json!({"kind": 1})] {
-        read_event(odd).unwrap_err();
+        read_event(&odd.to_string()).unwrap_err();
     }
 }
 
@@ -161,7 +161,7 @@ fn events_are_written_with_their_kind_and_only_a_status_says_final() {
         written,
         json!({"kind": "status-update", "taskId": "t", "contextId": "c", "status": {"state": "input-required"}, "final": true})
     );
-    assert_eq!(read_event(written).unwrap(), (event.clone(), true));
+    assert_eq!(read_event(&written.to_string()).unwrap(), (event.clone(), true));
     assert_eq!(write_event(&event, false).unwrap()["final"], json!(false));
     let task = Task::new("t", "c", TaskStatus::new(TaskState::Completed));
     assert_eq!(write_event(&task.into(), true).unwrap().get("final"), None);
@@ -174,8 +174,7 @@ fn webhooks_are_nested_and_named_by_their_task() {
     let nested = json!({"taskId": "t", "pushNotificationConfig":
         {"id": "p", "url": "https://h", "authentication": {"schemes": ["Bearer"], "credentials": "c"}}});
     assert_eq!(write_params(METHOD_CREATE_PUSH_CONFIG, &config).unwrap(), nested);
-    let read: TaskPushNotificationConfig =
-        read_result(METHOD_CREATE_PUSH_CONFIG, nested.clone()).unwrap();
+    let read: TaskPushNotificationConfig = read_result(&nested.to_string()).unwrap();
     assert_eq!(read, config);
 
     let request = GetTaskPushNotificationConfigRequest::new("t", "p");
@@ -194,8 +193,7 @@ fn webhooks_are_nested_and_named_by_their_task() {
     let page = ListTaskPushNotificationConfigsResponse::new(vec![config]);
     let list = write_result(METHOD_LIST_PUSH_CONFIGS, &page).unwrap();
     assert_eq!(list, json!([nested]));
-    let read: ListTaskPushNotificationConfigsResponse =
-        read_result(METHOD_LIST_PUSH_CONFIGS, list).unwrap();
+    let read: ListTaskPushNotificationConfigsResponse = read_result(&list.to_string()).unwrap();
     assert_eq!(read, page);
 }
 
@@ -265,7 +263,7 @@ fn old_card() -> Value {
 
 #[test]
 fn old_card_becomes_a_new_one() {
-    let card = serde_json::to_value(read_card(old_card()).unwrap()).unwrap();
+    let card = serde_json::to_value(read_card(&old_card().to_string()).unwrap()).unwrap();
     let interface = |url: &str, binding: &str| json!({"url": url, "protocolBinding": binding, "protocolVersion": "0.3.0"});
     assert_eq!(
         card,
@@ -294,7 +292,7 @@ fn old_card_is_written_again_without_what_1_0_has_no_place_for() {
     expected["additionalInterfaces"].as_array_mut().unwrap().remove(0);
     let flows = expected["securitySchemes"]["o"]["flows"].as_object_mut().unwrap();
     flows.remove("password");
-    assert_eq!(write_card(&read_card(old_card()).unwrap()).unwrap(), expected);
+    assert_eq!(write_card(&read_card(&old_card().to_string()).unwrap()).unwrap(), expected);
 }
 
 #[test]
@@ -303,7 +301,7 @@ fn interfaces_of_1_0_win_in_a_card_that_is_both() {
     both["supportedInterfaces"] = json!([{"url": "https://new.example", "protocolBinding": "HTTP+JSON", "protocolVersion": "1.0"}]);
     both["securitySchemes"] =
         json!({"k": {"apiKeySecurityScheme": {"location": "header", "name": "X"}}});
-    let card = read_card(both).unwrap();
+    let card = read_card(&both.to_string()).unwrap();
     assert_eq!(card.supported_interfaces.len(), 1);
     assert_eq!(card.supported_interfaces[0].url, "https://new.example");
     assert_eq!(card.capabilities.extended_agent_card, None);
@@ -313,12 +311,12 @@ fn interfaces_of_1_0_win_in_a_card_that_is_both() {
 #[test]
 fn card_without_defaults_speaks_json_rpc_0_3() {
     let card =
-        read_card(json!({"name": "n", "url": "https://x", "supportedInterfaces": []})).unwrap();
+        read_card(r#"{"name": "n", "url": "https://x", "supportedInterfaces": []}"#).unwrap();
     assert_eq!(
         card.supported_interfaces,
         [crate::AgentInterface::new("https://x", "JSONRPC", "0.3.0")]
     );
-    assert_eq!(read_card(json!({"name": "n"})).unwrap().supported_interfaces, []);
+    assert_eq!(read_card(r#"{"name": "n"}"#).unwrap().supported_interfaces, []);
 }
 
 /// JSON of any shape with the names that matter here.
@@ -384,11 +382,15 @@ proptest! {
         for (method, _) in METHODS {
             let _ = read_params::<Value>(method, value.clone());
             let _ = write_params(method, &value);
-            let _ = read_result::<Value>(method, value.clone());
             let _ = write_result(method, &value);
         }
-        let _ = read_event(value.clone());
-        let _ = read_card(value);
+        let written = value.to_string();
+        let _ = read_result::<Task>(&written);
+        let _ = read_result::<SendMessageResponse>(&written);
+        let _ = read_result::<TaskPushNotificationConfig>(&written);
+        let _ = read_result::<ListTaskPushNotificationConfigsResponse>(&written);
+        let _ = read_event(&written);
+        let _ = read_card(&written);
     }
 
     #[test]
@@ -405,6 +407,6 @@ proptest! {
             task
         };
         let written = write_result(METHOD_GET_TASK, &task).unwrap();
-        prop_assert_eq!(read_result::<Task>(METHOD_GET_TASK, written).unwrap(), task);
+        prop_assert_eq!(read_result::<Task>(&written.to_string()).unwrap(), task);
     }
 }

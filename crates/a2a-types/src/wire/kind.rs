@@ -2,15 +2,21 @@
 
 use std::{fmt, marker::PhantomData};
 
-use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
+use serde::de::{self, Deserializer, IgnoredAny, SeqAccess, Visitor};
 
-use super::{WireValue, at};
+use super::{
+    ItemSeed, Reading, WireItem, WireValue, at, not_text,
+    reading::{MAX_REQUEST_ENTRIES, Room, entry_cost},
+};
 use crate::Message;
 
 /// The rules for one kind of member with values of type `T`.
 pub(crate) trait Kind<'de, T> {
     /// Reads a value that is not `null`; `None` if it says "absent" in another way.
-    fn read<D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error>;
+    fn read<D: Deserializer<'de>>(
+        deserializer: D,
+        reading: &Reading,
+    ) -> Result<Option<T>, D::Error>;
 
     /// What stands for an absent member; `None` if it must be there.
     fn absent() -> Option<T>;
@@ -24,8 +30,11 @@ pub(crate) trait Kind<'de, T> {
 pub(crate) enum Required {}
 
 impl<'de, T: WireValue<'de>> Kind<'de, T> for Required {
-    fn read<D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
-        T::read(deserializer)
+    fn read<D: Deserializer<'de>>(
+        deserializer: D,
+        reading: &Reading,
+    ) -> Result<Option<T>, D::Error> {
+        T::read(deserializer, reading)
     }
 
     fn absent() -> Option<T> {
@@ -42,8 +51,11 @@ impl<'de, T: WireValue<'de>> Kind<'de, T> for Required {
 pub(crate) enum Optional {}
 
 impl<'de, T: WireValue<'de>> Kind<'de, Option<T>> for Optional {
-    fn read<D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<T>>, D::Error> {
-        T::read(deserializer).map(Some)
+    fn read<D: Deserializer<'de>>(
+        deserializer: D,
+        reading: &Reading,
+    ) -> Result<Option<Option<T>>, D::Error> {
+        T::read(deserializer, reading).map(Some)
     }
 
     fn absent() -> Option<Option<T>> {
@@ -60,8 +72,11 @@ impl<'de, T: WireValue<'de>> Kind<'de, Option<T>> for Optional {
 pub(crate) enum Plain {}
 
 impl<'de, T: WireValue<'de> + Default + PartialEq> Kind<'de, T> for Plain {
-    fn read<D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
-        T::read(deserializer)
+    fn read<D: Deserializer<'de>>(
+        deserializer: D,
+        reading: &Reading,
+    ) -> Result<Option<T>, D::Error> {
+        T::read(deserializer, reading)
     }
 
     fn absent() -> Option<T> {
@@ -78,8 +93,11 @@ impl<'de, T: WireValue<'de> + Default + PartialEq> Kind<'de, T> for Plain {
 pub(crate) enum Always {}
 
 impl<'de, T: WireValue<'de> + Default> Kind<'de, T> for Always {
-    fn read<D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
-        T::read(deserializer)
+    fn read<D: Deserializer<'de>>(
+        deserializer: D,
+        reading: &Reading,
+    ) -> Result<Option<T>, D::Error> {
+        T::read(deserializer, reading)
     }
 
     fn absent() -> Option<T> {
@@ -95,9 +113,12 @@ impl<'de, T: WireValue<'de> + Default> Kind<'de, T> for Always {
 #[derive(Debug)]
 pub(crate) enum List {}
 
-impl<'de, T: Deserialize<'de>> Kind<'de, Vec<T>> for List {
-    fn read<D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<T>>, D::Error> {
-        read_list(deserializer).map(Some)
+impl<'de, T: WireItem<'de>> Kind<'de, Vec<T>> for List {
+    fn read<D: Deserializer<'de>>(
+        deserializer: D,
+        reading: &Reading,
+    ) -> Result<Option<Vec<T>>, D::Error> {
+        read_list(deserializer, reading).map(Some)
     }
 
     fn absent() -> Option<Vec<T>> {
@@ -113,9 +134,12 @@ impl<'de, T: Deserialize<'de>> Kind<'de, Vec<T>> for List {
 #[derive(Debug)]
 pub(crate) enum Array {}
 
-impl<'de, T: Deserialize<'de>> Kind<'de, Vec<T>> for Array {
-    fn read<D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<T>>, D::Error> {
-        read_list(deserializer).map(Some)
+impl<'de, T: WireItem<'de>> Kind<'de, Vec<T>> for Array {
+    fn read<D: Deserializer<'de>>(
+        deserializer: D,
+        reading: &Reading,
+    ) -> Result<Option<Vec<T>>, D::Error> {
+        read_list(deserializer, reading).map(Some)
     }
 
     fn absent() -> Option<Vec<T>> {
@@ -127,13 +151,38 @@ impl<'de, T: Deserialize<'de>> Kind<'de, Vec<T>> for Array {
     }
 }
 
+/// What was said before, a list that is not written while empty. It has a room of its own: it must not take that of what
+/// the task has brought forth.
+#[derive(Debug)]
+pub(crate) enum History {}
+
+impl<'de, T: WireItem<'de>> Kind<'de, Vec<T>> for History {
+    fn read<D: Deserializer<'de>>(
+        deserializer: D,
+        reading: &Reading,
+    ) -> Result<Option<Vec<T>>, D::Error> {
+        reading.within_history(|| read_list(deserializer, reading)).map(Some)
+    }
+
+    fn absent() -> Option<Vec<T>> {
+        Some(Vec::new())
+    }
+
+    fn is_written(value: &Vec<T>) -> bool {
+        !value.is_empty()
+    }
+}
+
 /// A message that somebody sends us, which unlike one that an agent reports must have parts, and each of them content.
 #[derive(Debug)]
 pub(crate) enum Sent {}
 
 impl<'de> Kind<'de, Message> for Sent {
-    fn read<D: Deserializer<'de>>(deserializer: D) -> Result<Option<Message>, D::Error> {
-        let message = Message::deserialize(deserializer)?;
+    fn read<D: Deserializer<'de>>(
+        deserializer: D,
+        reading: &Reading,
+    ) -> Result<Option<Message>, D::Error> {
+        let message = Message::read_item(deserializer, reading)?;
         if message.parts.is_empty() {
             return Err(at("parts", "required but missing or empty"));
         }
@@ -153,28 +202,45 @@ impl<'de> Kind<'de, Message> for Sent {
 }
 
 /// Reads a list; an error names the index.
-fn read_list<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+fn read_list<'de, T: WireItem<'de>, D: Deserializer<'de>>(
     deserializer: D,
+    reading: &Reading,
 ) -> Result<Vec<T>, D::Error> {
-    struct ListVisitor<T>(PhantomData<T>);
+    struct ListVisitor<'r, T>(&'r Reading, PhantomData<T>);
 
-    impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
+    impl<'de, T: WireItem<'de>> Visitor<'de> for ListVisitor<'_, T> {
         type Value = Vec<T>;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             f.write_str("a list")
         }
 
+        fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
+            Err(not_text(text, &self))
+        }
+
         fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Vec<T>, A::Error> {
+            let Self(reading, _) = self;
             let mut items = Vec::new();
-            while let Some(item) =
-                seq.next_element().map_err(|error| at(&format!("[{}]", items.len()), error))?
-            {
+            loop {
+                let is_full = reading.is_request() && items.len() >= MAX_REQUEST_ENTRIES;
+                if is_full || !reading.takes(Room::Content, entry_cost::<T>()) {
+                    break;
+                }
+                let item = seq
+                    .next_element_seed(ItemSeed::new(reading))
+                    .map_err(|error| at(&format!("[{}]", items.len()), error))?;
+                let Some(item) = item else { return Ok(items) };
                 items.push(item);
+            }
+            if !reading.is_request() {
+                T::spill(&mut items, seq, reading)?;
+            } else if seq.next_element::<IgnoredAny>()?.is_some() {
+                return Err(Reading::too_many());
             }
             Ok(items)
         }
     }
 
-    deserializer.deserialize_seq(ListVisitor(PhantomData))
+    deserializer.deserialize_any(ListVisitor(reading, PhantomData))
 }

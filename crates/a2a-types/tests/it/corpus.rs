@@ -321,7 +321,7 @@ fn examine_served_card(entry: &Entry) -> Examined {
         card => {
             check::<AgentCard>(card, &LEGACY_CARD)?;
             // Read as one that may be of 0.3, the card of 1.0 must stay what it is.
-            let as_any = v03::read_card(card.clone()).map_err(|error| error.to_string())?;
+            let as_any = v03::read_card(&card.to_string()).map_err(|error| error.to_string())?;
             if serde_json::from_value::<AgentCard>(card.clone()).is_ok_and(|card| card == as_any) {
                 Ok(Outcome::Checked("served cards"))
             } else {

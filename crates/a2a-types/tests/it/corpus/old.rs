@@ -5,7 +5,7 @@ use std::fs;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use volcanic_a2a_types::{
-    A2aErrorKind, CancelTaskRequest, DeleteTaskPushNotificationConfigRequest,
+    A2aErrorKind, CancelTaskRequest, DeleteTaskPushNotificationConfigRequest, FromWire,
     GetExtendedAgentCardRequest, GetTaskPushNotificationConfigRequest, GetTaskRequest,
     ListTaskPushNotificationConfigsRequest, ListTaskPushNotificationConfigsResponse, RpcError,
     RpcId, RpcOutcome, RpcRequest, RpcResponse, SendMessageRequest, SendMessageResponse,
@@ -52,20 +52,22 @@ fn check_params<T: Serialize + DeserializeOwned + PartialEq>(
     check_old(params, read, |params| v03::write_params(method, params))
 }
 
-fn check_answer<T: Serialize + DeserializeOwned + PartialEq>(
+fn check_answer<T: Serialize + FromWire + PartialEq>(
     method: &str,
     result: &Value,
 ) -> Result<(), String> {
-    let read = |result| v03::read_result::<T>(method, result);
+    let read = |result: Value| v03::read_result::<T>(&result.to_string());
     check_old(result, read, |result| v03::write_result(method, result))
 }
 
 fn check_event(event: &Value) -> Result<(), String> {
-    check_old(event, v03::read_event, |(event, is_final)| v03::write_event(event, *is_final))
+    let read = |event: Value| v03::read_event(&event.to_string());
+    check_old(event, read, |(event, is_final)| v03::write_event(event, *is_final))
 }
 
 fn check_card(card: &Value) -> Result<(), String> {
-    check_old(&as_we_write_it(card), v03::read_card, v03::write_card)
+    let read = |card: Value| v03::read_card(&card.to_string());
+    check_old(&as_we_write_it(card), read, v03::write_card)
 }
 
 /// The card without what has no place in 1.0, and with what it leaves to defaults.
@@ -114,7 +116,7 @@ fn examine_push(body: &Value) -> Examined {
         check_event(body)?;
     } else {
         check::<StreamResponse>(body, &[])?;
-        v03::read_event(body.clone()).map_err(|error| error.to_string())?;
+        v03::read_event(&body.to_string()).map_err(|error| error.to_string())?;
     }
     Ok(Outcome::Checked("0.3 push deliveries"))
 }
@@ -135,7 +137,7 @@ fn examine_stream(entry: &Entry) -> Examined {
             RpcOutcome::Result(result) => {
                 let result: Value = serde_json::from_str(result.get()).unwrap();
                 check_event(&result)?;
-                ended = v03::read_event(result).unwrap().1;
+                ended = v03::read_event(&result.to_string()).unwrap().1;
             }
         }
     }
