@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, header, response};
 use tokio::time::{Instant, timeout_at};
 use url::Url;
 use volcanic_base::Secret;
@@ -122,6 +122,23 @@ impl Line {
             Ok(Ok(bytes)) => Ok(self.scrubber.scrub(bytes)),
             Ok(Err(error)) => Err(ClientError::from_net(&self.agent, error)),
             Err(_) => Err(self.timed_out()),
+        }
+    }
+
+    /// Reads the whole body of an answer, without our secrets. Of one that is no success there may be more than is read; its
+    /// status tells enough then.
+    pub(super) async fn read_answer(
+        &self,
+        head: &response::Parts,
+        body: NetBody,
+        limit: usize,
+        deadline: Instant,
+    ) -> Result<Bytes, ClientError> {
+        match self.read(body, limit, deadline).await {
+            Err(ClientError::TooLarge { .. }) if !head.status.is_success() => {
+                Err(self.status_error(head.status, &head.headers))
+            }
+            read => read,
         }
     }
 
