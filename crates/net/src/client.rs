@@ -14,15 +14,12 @@ use bytes::Bytes;
 use http::{HeaderValue, Request, Response, header};
 use http_body_util::Full;
 use hyper::ext::on_informational;
-use hyper_util::{
-    client::legacy::Client,
-    rt::{TokioExecutor, TokioTimer},
-};
 use tokio::sync::Notify;
 
 use crate::{
     CallKind, GuardPolicy, NetBody, NetError, RootCertificates, Transport,
     connector::{DialConfig, Dialer},
+    pool::{Pool, PoolConfig},
 };
 
 /// How a [`NetClient`] reaches out.
@@ -61,8 +58,6 @@ impl Default for NetConfig {
 
 /// How many interim answers may come before the answer; servers that use them send one or two.
 const MAX_INTERIM: usize = 100;
-
-type Pool = Client<Dialer, Full<Bytes>>;
 
 /// The client that reaches the network. Clones share connections.
 #[derive(Debug, Clone)]
@@ -117,15 +112,12 @@ impl Pools {
             timeout: config.connect_timeout,
             address_delay: config.address_delay,
         };
-        let pool = || {
-            Client::builder(TokioExecutor::new())
-                .timer(TokioTimer::new())
-                .pool_timer(TokioTimer::new())
-                .pool_idle_timeout(config.idle_timeout)
-                .http2_keep_alive_interval(config.ping_interval)
-                .http2_keep_alive_timeout(config.ping_timeout)
-                .build(Dialer::new(dial, tls.clone()))
+        let keep = PoolConfig {
+            idle_timeout: config.idle_timeout,
+            ping_interval: config.ping_interval,
+            ping_timeout: config.ping_timeout,
         };
+        let pool = || Pool::new(Dialer::new(dial, tls.clone()), keep);
         Self { calls: pool(), streams: pool() }
     }
 }
@@ -148,10 +140,7 @@ impl Transport for NetClient {
         let too_many = watch_interim(&mut request);
         tokio::select! {
             biased;
-            response = pool.request(request) => match response {
-                Ok(response) => Ok(response.map(NetBody::new)),
-                Err(error) => Err(NetError::from_exchange(error)),
-            },
+            response = pool.send(request) => response,
             () = too_many.notified() => {
                 let cause: Box<dyn Error + Send + Sync> = "too many interim answers".into();
                 Err(NetError::Closed { source: cause.into() })

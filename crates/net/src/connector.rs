@@ -21,6 +21,9 @@ use tower::Service;
 
 use crate::{GuardPolicy, NetError};
 
+/// An open connection.
+pub(crate) type Dialed = MaybeHttpsStream<TokioIo<TcpStream>>;
+
 type Opening<T> = Pin<Box<dyn Future<Output = Result<T, NetError>> + Send>>;
 
 /// An idle connection is probed after this long, so that one that died on the way is noticed.
@@ -57,7 +60,7 @@ impl Dialer {
 }
 
 impl Service<Uri> for Dialer {
-    type Response = MaybeHttpsStream<TokioIo<TcpStream>>;
+    type Response = Dialed;
     type Error = NetError;
     type Future = Opening<Self::Response>;
 

@@ -138,15 +138,8 @@ impl NetError {
         }
     }
 
-    /// Finds the connector's own error among the causes of what the HTTP library says.
-    pub(crate) fn from_exchange(error: impl Error + Send + Sync + 'static) -> Self {
-        let mut cause: Option<&(dyn Error + 'static)> = Some(&error);
-        while let Some(current) = cause {
-            if let Some(own) = current.downcast_ref::<Self>() {
-                return own.clone();
-            }
-            cause = current.source();
-        }
+    /// An exchange that did not come to its end.
+    pub(crate) fn closed(error: impl Error + Send + Sync + 'static) -> Self {
         Self::Closed { source: Arc::new(error) }
     }
 }

@@ -14,6 +14,7 @@ mod connector;
 mod error;
 #[cfg(feature = "test-util")]
 mod memory;
+mod pool;
 mod retry;
 mod roots;
 mod transport;

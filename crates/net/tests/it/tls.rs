@@ -7,31 +7,36 @@ use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
 };
-use tokio_rustls::TlsAcceptor;
+use tokio_rustls::{TlsAcceptor, server::TlsStream};
 use volcanic_net::{NetClient, NetConfig, NetError, RootCertificates};
 
 use crate::server::{Server, client, get, send};
 
-/// A server for `localhost` and the file that its certificate stands in.
-async fn tls_server() -> (Server, tempfile::NamedTempFile) {
+/// A server for `localhost` that agrees to the protocol `alpn`, or says nothing about it, and the file that its
+/// certificate stands in.
+pub(crate) async fn tls_server<F>(
+    alpn: Option<&str>,
+    handle: impl Fn(TlsStream<TcpStream>) -> F + Clone + Send + Sync + 'static,
+) -> (Server, tempfile::NamedTempFile)
+where
+    F: Future<Output = ()> + Send + 'static,
+{
     let certified = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
     let key = PrivateKeyDer::try_from(certified.signing_key.serialize_der()).unwrap();
-    let config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+    let mut config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
         .with_safe_default_protocol_versions()
         .unwrap()
         .with_no_client_auth()
         .with_single_cert(vec![certified.cert.der().clone()], key)
         .unwrap();
+    config.alpn_protocols = alpn.map(|name| name.as_bytes().to_vec()).into_iter().collect();
     let acceptor = TlsAcceptor::from(Arc::new(config));
     let server = Server::raw(move |stream: TcpStream| {
-        let acceptor = acceptor.clone();
+        let (acceptor, handle) = (acceptor.clone(), handle.clone());
         async move {
-            let Ok(mut stream) = acceptor.accept(stream).await else { return };
-            let mut seen = [0; 16];
-            stream.read_exact(&mut seen).await.unwrap();
-            let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nsecret";
-            stream.write_all(answer).await.unwrap();
-            stream.shutdown().await.unwrap();
+            if let Ok(stream) = acceptor.accept(stream).await {
+                handle(stream).await;
+            }
         }
     })
     .await;
@@ -40,11 +45,27 @@ async fn tls_server() -> (Server, tempfile::NamedTempFile) {
     (server, file)
 }
 
+/// A client that trusts the certificate in `file`.
+pub(crate) fn tls_client(file: &tempfile::NamedTempFile, config: &NetConfig) -> NetClient {
+    let roots = RootCertificates::PemFile(file.path().to_owned());
+    NetClient::new(NetConfig { roots, ..config.clone() }).unwrap()
+}
+
+async fn secret_server() -> (Server, tempfile::NamedTempFile) {
+    tls_server(None, |mut stream| async move {
+        let mut seen = [0; 16];
+        stream.read_exact(&mut seen).await.unwrap();
+        let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nsecret";
+        stream.write_all(answer).await.unwrap();
+        stream.shutdown().await.unwrap();
+    })
+    .await
+}
+
 #[tokio::test]
 async fn certificate_from_the_configured_file_is_trusted() {
-    let (server, file) = tls_server().await;
-    let roots = RootCertificates::PemFile(file.path().to_owned());
-    let client = NetClient::new(NetConfig { roots, ..NetConfig::default() }).unwrap();
+    let (server, file) = secret_server().await;
+    let client = tls_client(&file, &NetConfig::default());
     let url = format!("https://localhost:{}/", server.address.port());
     let response = send(&client, get(&url)).await.unwrap();
     assert_eq!(response.into_body().collect(6).await.unwrap(), "secret");
@@ -52,7 +73,7 @@ async fn certificate_from_the_configured_file_is_trusted() {
 
 #[tokio::test]
 async fn unknown_certificate_is_refused_before_the_request_leaves() {
-    let (server, _file) = tls_server().await;
+    let (server, _file) = secret_server().await;
     let url = format!("https://localhost:{}/", server.address.port());
     let error = send(&client(), get(&url)).await.unwrap_err();
     assert!(matches!(error, NetError::Tls { .. }), "{error:?}");
@@ -61,9 +82,8 @@ async fn unknown_certificate_is_refused_before_the_request_leaves() {
 
 #[tokio::test]
 async fn certificate_of_another_name_is_refused() {
-    let (server, file) = tls_server().await;
-    let roots = RootCertificates::PemFile(file.path().to_owned());
-    let client = NetClient::new(NetConfig { roots, ..NetConfig::default() }).unwrap();
+    let (server, file) = secret_server().await;
+    let client = tls_client(&file, &NetConfig::default());
     let url = format!("https://127.0.0.1:{}/", server.address.port());
     let error = send(&client, get(&url)).await.unwrap_err();
     assert!(matches!(error, NetError::Tls { .. }), "{error:?}");
