@@ -65,8 +65,12 @@ fn watch(view: &WatchView) -> String {
         .last_seen
         .as_deref()
         .map_or_else(String::new, |seen| format!(", last: {}", line(seen)));
+    let next = view.next_check_in.map_or_else(String::new, |left| match left.as_secs() {
+        0 => ", next check now".to_owned(),
+        _ => format!(", next check in {}", age(left)),
+    });
     format!(
-        "- {}: task {} ({}, {}, {}{seen})",
+        "- {}: task {} ({}, {}, {}{next}{seen})",
         view.agent,
         line(view.task_id.as_str()),
         view.source.as_str(),

@@ -28,8 +28,8 @@ pub(crate) fn send(agent: &str, end: Result<SendEnd, SendError>) -> ToolOutput {
         Ok(SendEnd::Replied { reply, settle, .. }) => {
             settling(ToolOutput::text(render_result(agent, &reply)), Some(settle))
         }
-        Ok(SendEnd::HandedOver { task_id, context_id }) => {
-            ToolOutput::text(handed_over(agent, &task_id, context_id.as_ref()))
+        Ok(SendEnd::HandedOver { task_id, context_id, state }) => {
+            ToolOutput::text(handed_over(agent, &task_id, context_id.as_ref(), &state))
         }
         Ok(SendEnd::Left) => ToolOutput::error(format!(
             "The run was stopped. The message to agent \"{agent}\" goes on its way, and what comes of it will be delivered \
@@ -47,6 +47,10 @@ pub(crate) fn send(agent: &str, end: Result<SendEnd, SendError>) -> ToolOutput {
             "Agent \"{agent}\" is still busy with task {} in that context. Its result will be delivered to this \
              conversation by itself; send again after that.",
             id(task_id.as_str())
+        )),
+        Err(SendError::Unattended { limit }) => ToolOutput::error(format!(
+            "Nothing was sent: {limit} messages to agents went out since the user wrote last. Tell the user where things \
+             stand and let them decide."
         )),
         Err(SendError::TaskBusy { task_id }) => ToolOutput::error(busy(&task_id)),
         Err(SendError::Agent(error)) => ToolOutput::error(agent_error(&error)),
@@ -76,13 +80,22 @@ pub(crate) fn report(agent: &str, report: Result<TaskReport, TaskError>) -> Tool
     settling(ToolOutput::text(text), report.settle)
 }
 
-fn handed_over(agent: &str, task_id: &TaskId, context_id: Option<&ContextId>) -> String {
+fn handed_over(
+    agent: &str,
+    task_id: &TaskId,
+    context_id: Option<&ContextId>,
+    state: &str,
+) -> String {
     let context = context_id
         .map_or_else(String::new, |context| format!(" (context {})", id(context.as_str())));
+    let rest = match state {
+        "submitted" | "working" => "It is still running: the result",
+        _ => "Its result",
+    };
     format!(
-        "Agent \"{agent}\": task {}{context} is working.\nIt is still running: the result will be delivered to this \
-         conversation when it is ready.",
-        id(task_id.as_str())
+        "Agent \"{agent}\": task {}{context} is {}.\n{rest} will be delivered to this conversation when it is ready.",
+        id(task_id.as_str()),
+        id(state)
     )
 }
 
@@ -109,6 +122,12 @@ fn agent_error(error: &AgentError) -> String {
         AgentError::Skipped { agent, reason } => format!(
             "Agent \"{}\" cannot be used until its entry in {AGENTS_FILE} is mended: {reason}.",
             id(agent)
+        ),
+        AgentError::Moved { agent, origin } => format!(
+            "The entry of agent \"{}\" in {AGENTS_FILE} points to another server than {}, where the task runs, so nothing \
+             was asked there.",
+            id(agent),
+            id(origin)
         ),
         AgentError::File(error) => file_error(error),
         AgentError::Client(error) => error.to_string(),

@@ -1,7 +1,6 @@
 //! The tool: reads a call, asks the registry, tells the end.
 
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -25,20 +24,12 @@ pub struct A2aToolConfig {
     pub wait: Duration,
     /// The most bytes of files that one message takes along.
     pub max_file_bytes: u64,
-    /// How often runs that deliveries started may send without a message of the owner between them: what bounds two
-    /// agents that answer each other.
-    pub sends_without_owner: u32,
 }
 
 impl A2aToolConfig {
     /// The contract's values for a workspace.
     pub fn new(workspace: PathBuf) -> Self {
-        Self {
-            workspace,
-            wait: Duration::from_mins(1),
-            max_file_bytes: 10 * 1024 * 1024,
-            sends_without_owner: 20,
-        }
+        Self { workspace, wait: Duration::from_mins(1), max_file_bytes: 10 * 1024 * 1024 }
     }
 }
 
@@ -46,34 +37,12 @@ impl A2aToolConfig {
 pub struct A2aTool {
     config: A2aToolConfig,
     watches: WatchHandle,
-    unattended: Mutex<Unattended>,
-}
-
-/// Sends of delivered runs since the owner wrote last.
-#[derive(Debug, Default)]
-struct Unattended {
-    /// What the owner wrote last.
-    owner_prompt: Option<PromptKey>,
-    sends: u32,
 }
 
 impl A2aTool {
     /// The tool of one conversation.
     pub fn new(config: A2aToolConfig, watches: WatchHandle) -> Self {
-        Self { config, watches, unattended: Mutex::default() }
-    }
-
-    /// Counts a send; false when delivered runs have sent too often since the owner wrote.
-    fn may_send(&self, context: &ToolContext) -> bool {
-        if context.origin == Origin::Owner {
-            return true;
-        }
-        let mut unattended = self.unattended.lock().unwrap_or_else(PoisonError::into_inner);
-        if unattended.owner_prompt != context.owner_prompt {
-            *unattended = Unattended { owner_prompt: context.owner_prompt.clone(), sends: 0 };
-        }
-        unattended.sends += 1;
-        unattended.sends <= self.config.sends_without_owner
+        Self { config, watches }
     }
 
     async fn attachments(&self, files: Vec<String>) -> Result<Vec<Part>, String> {
@@ -96,13 +65,6 @@ impl A2aTool {
         files: Vec<String>,
         context: ToolContext,
     ) -> ToolOutput {
-        if !self.may_send(&context) {
-            return ToolOutput::error(format!(
-                "Nothing was sent: {} messages to agents went out since the user wrote last. Tell the user where things \
-                 stand and let them decide.",
-                self.config.sends_without_owner
-            ));
-        }
         let parts = match self.attachments(files).await {
             Ok(parts) => parts,
             Err(reason) => return ToolOutput::error(reason),
@@ -120,6 +82,7 @@ impl A2aTool {
                 .source
                 .as_ref()
                 .map(|source: &SourceRef| source.as_str().to_owned()),
+            unattended: unattended(&context),
         };
         told::send(&agent, self.watches.send(order, self.config.wait, context.cancel).await)
     }
@@ -132,6 +95,12 @@ impl A2aTool {
             task_id,
         }
     }
+}
+
+/// What bounds two agents that answer each other: sends of runs that deliveries started count until the owner writes.
+fn unattended(context: &ToolContext) -> Option<String> {
+    let written = context.owner_prompt.as_ref().map_or("", PromptKey::as_str);
+    (context.origin != Origin::Owner).then(|| written.to_owned())
 }
 
 fn target(context: &ToolContext) -> WatchTarget {

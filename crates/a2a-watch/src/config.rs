@@ -27,7 +27,17 @@ pub struct WatchConfig {
     pub jitter: f64,
     /// Between two reads of a watch whose remote pushes.
     pub safety_read: Duration,
-    /// The shortest time between two reads that pushes cause.
+    /// How long a stream is held before the task is read and a new one is opened.
+    pub stream_hold: Duration,
+    /// Pauses before a stream that ended or failed is opened again.
+    pub reopen_pauses: Vec<Duration>,
+    /// After how many failures of streams in a row, with the agent there to be read, the watch polls.
+    pub stream_failures: u32,
+    /// Streams held at once, of all agents…
+    pub max_streams: usize,
+    /// …and of one origin.
+    pub streams_per_origin: usize,
+    /// The shortest time between two reads that pushes or streams cause.
     pub push_gap: Duration,
     /// The longest `Retry-After` that is obeyed.
     pub retry_after_cap: Duration,
@@ -41,8 +51,14 @@ pub struct WatchConfig {
     pub store_retry: Duration,
     /// Between the first reads of two watches after a start.
     pub restore_stagger: Duration,
-    /// Pauses before each further look for a send whose outcome an earlier process left unknown.
+    /// Pauses before each further look for a send whose outcome an earlier process left unknown; the last one repeats.
     pub lookup_pauses: Vec<Duration>,
+    /// How long such a send is looked for at most, starts of the process in between included…
+    pub lookup_limit: Duration,
+    /// …and how long one look may take.
+    pub lookup_timeout: Duration,
+    /// How many messages go out from runs that deliveries started, without a message of the owner in between.
+    pub unattended_sends: u32,
     /// The shortest time between two writes of a workspace's `pending.json`.
     pub view_gap: Duration,
     /// How often wall clock and monotonic clock are compared…
@@ -51,8 +67,12 @@ pub struct WatchConfig {
     pub clock_drift: Duration,
     /// How long running jobs may go on at shutdown before they are dropped.
     pub shutdown_grace: Duration,
-    /// Reads of watches that run at once.
-    pub max_reads: usize,
+    /// Calls of watches that run at once, to all agents…
+    pub max_calls: usize,
+    /// …and to one origin.
+    pub calls_per_origin: usize,
+    /// Cards that are fetched at once for watches.
+    pub max_connects: usize,
     /// Commands that may wait for the actor. Callers wait when it is full, so it only has to smooth bursts.
     pub queue: usize,
 }
@@ -70,6 +90,11 @@ impl WatchConfig {
             poll_pauses: [15, 30, 60, 120, 300].map(Duration::from_secs).to_vec(),
             jitter: 0.1,
             safety_read: Duration::from_mins(10),
+            stream_hold: Duration::from_mins(5),
+            reopen_pauses: [1, 5, 15].map(Duration::from_secs).to_vec(),
+            stream_failures: 3,
+            max_streams: 512,
+            streams_per_origin: 16,
             push_gap: Duration::from_secs(5),
             retry_after_cap: Duration::from_hours(1),
             not_found_limit: 3,
@@ -77,12 +102,17 @@ impl WatchConfig {
             missing_gap: Duration::from_secs(5),
             store_retry: Duration::from_secs(2),
             restore_stagger: Duration::from_millis(100),
-            lookup_pauses: [5, 30, 120].map(Duration::from_secs).to_vec(),
+            lookup_pauses: [5, 15, 30].map(Duration::from_secs).to_vec(),
+            lookup_limit: Duration::from_mins(2),
+            lookup_timeout: Duration::from_secs(20),
+            unattended_sends: 20,
             view_gap: Duration::from_secs(1),
             clock_check: Duration::from_secs(30),
             clock_drift: Duration::from_secs(5),
             shutdown_grace: Duration::from_secs(5),
-            max_reads: 64,
+            max_calls: 64,
+            calls_per_origin: 4,
+            max_connects: 8,
             queue: 256,
         }
     }
@@ -94,6 +124,8 @@ impl WatchConfig {
             &mut self.wait_poll,
             &mut self.safety_read,
             &mut self.push_gap,
+            &mut self.stream_hold,
+            &mut self.lookup_limit,
             &mut self.retry_after_cap,
             &mut self.not_found_span,
             &mut self.missing_gap,
@@ -104,6 +136,7 @@ impl WatchConfig {
         .into_iter()
         .chain(&mut self.poll_pauses)
         .chain(&mut self.lookup_pauses)
+        .chain(&mut self.reopen_pauses)
         {
             *pause = pause.mul_f64(factor);
         }

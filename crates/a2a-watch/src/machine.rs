@@ -1,15 +1,17 @@
 //! One watch as a state machine: what happens next, without clock, I/O or tasks.
 //!
-//! The registry feeds events in and carries the one effect of each out. At most one read, write, registration or delivery
-//! of a watch is under way at a time; its end is the next event.
+//! The registry feeds events in and carries the one effect of each out. At most one call, write, registration or delivery
+//! of a watch is under way at a time; its end is the next event. A held stream is no call: it only hints.
 
 mod check;
 mod event;
+mod holding;
 mod settled;
+mod streaming;
 
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use volcanic_base::Secret;
 
 pub(crate) use event::{Continuation, ReadResult, WatchEffect, WatchEvent};
@@ -17,6 +19,7 @@ pub(crate) use settled::SettledState;
 
 use crate::config::WatchConfig;
 use crate::record::{WatchRecord, WatchSource, WatchState};
+use streaming::Stream;
 
 /// The label of the state that is told while the watch goes on.
 pub(crate) const AUTH_REQUIRED: &str = "auth-required";
@@ -27,6 +30,10 @@ pub(crate) const ORIGIN_MOVED: &str = "origin-moved";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum After {
     Check(Duration),
+    /// The task is read where its agent was found.
+    Locate,
+    /// A stream is opened; without one, the check comes after the pause.
+    Connect(Duration),
     Register,
     Attend,
     Deliver,
@@ -38,6 +45,8 @@ enum Phase {
     Attended,
     Idle,
     Reading,
+    /// A stream is being opened; without one, the next check comes after the pause.
+    Connecting(Duration),
     Writing(After),
     /// A write failed and is tried again.
     Stuck(After),
@@ -45,7 +54,7 @@ enum Phase {
     Delivering,
     /// A delivery failed and is tried again.
     Undelivered,
-    /// The conversation is not known; only a flush goes on.
+    /// The conversation is not known; only a flush, or somebody who tells it, goes on.
     Kept,
     Ended,
 }
@@ -55,11 +64,13 @@ enum Phase {
 pub(crate) enum Availability {
     /// It rests and can be held.
     Free,
+    /// Its outcome waits for a conversation that is not known. It can be held by who tells the outcome.
+    Kept,
     /// Somebody holds it.
     Held,
     /// It is busy for a moment.
     Busy,
-    /// Its outcome waits for an unknown conversation, or is delivered and gone.
+    /// Its outcome is delivered and gone.
     Over,
 }
 
@@ -71,11 +82,18 @@ pub(crate) struct Watch {
     /// Position in the poll pauses.
     step: usize,
     missing_since: Option<Timestamp>,
-    /// A push waits for its read.
+    /// A hint waits for its read.
     pushed: bool,
     last_push_read: Option<Timestamp>,
-    /// A message was sent to the task while the watch was busy with an outcome.
-    continued: bool,
+    stream: Stream,
+    /// Streams that ended or failed in a row although the agent could be read.
+    stream_failures: u32,
+    /// A stream ended or failed; the next read tells whether the agent did as well.
+    suspected: bool,
+    /// When the next check was due before somebody took the watch.
+    held_until: Option<Timestamp>,
+    /// The outcome was told by somebody who does not hold the watch any more.
+    confirmed: Option<SettledState>,
     /// The conversation became known while a delivery was under way, which may have missed that.
     flushed: bool,
     /// Events that came too late to mean anything.
@@ -98,18 +116,26 @@ impl Watch {
     ) -> (Self, Option<WatchEffect>) {
         let mut watch = Self::with(record, Phase::Attended);
         let effect = match watch.record.state {
-            WatchState::Attended => Some(watch.let_go(push_token, Some(first_check))),
-            WatchState::Watching => {
-                if watch.record.source == WatchSource::Push && push_token.is_none() {
+            WatchState::Attended => Some(watch.let_go(push_token, first_check)),
+            WatchState::Watching if watch.record.source == WatchSource::Push => {
+                if push_token.is_some() {
+                    watch.stream = Stream::Off;
+                    // What was pushed meanwhile was lost.
+                    Some(watch.rest(now, Duration::ZERO))
+                } else {
                     watch.record.source = WatchSource::Poll;
                     Some(watch.write(After::Check(first_check)))
-                } else {
-                    Some(watch.rest(now, first_check))
                 }
             }
+            WatchState::Watching => Some(watch.rest(now, first_check)),
             WatchState::Claimed => {
                 watch.phase = Phase::Delivering;
                 Some(WatchEffect::Deliver)
+            }
+            WatchState::Done if watch.record.is_behind() => {
+                watch.record.state = WatchState::Watching;
+                watch.begin_round(now, None);
+                Some(watch.write(After::Check(first_check)))
             }
             WatchState::Done => {
                 watch.phase = Phase::Ended;
@@ -127,7 +153,11 @@ impl Watch {
             missing_since: None,
             pushed: false,
             last_push_read: None,
-            continued: false,
+            stream: Stream::Wanted,
+            stream_failures: 0,
+            suspected: false,
+            held_until: None,
+            confirmed: None,
             flushed: false,
             stale: 0,
         }
@@ -143,19 +173,50 @@ impl Watch {
         match self.phase {
             Phase::Idle => Availability::Free,
             Phase::Attended => Availability::Held,
+            Phase::Kept => Availability::Kept,
             Phase::Reading
+            | Phase::Connecting(_)
             | Phase::Writing(_)
             | Phase::Stuck(_)
             | Phase::Registering
             | Phase::Delivering
             | Phase::Undelivered => Availability::Busy,
-            Phase::Kept | Phase::Ended => Availability::Over,
+            Phase::Ended => Availability::Over,
         }
     }
 
     /// Whether the timer is what the watch waits for, until [`WatchRecord::next_check_at`].
     pub(crate) fn is_idle(&self) -> bool {
         self.phase == Phase::Idle
+    }
+
+    /// The call that the watch waits for, be it under way or in a queue.
+    pub(crate) fn call(&self) -> Option<WatchEffect> {
+        match self.phase {
+            Phase::Reading => Some(WatchEffect::Read),
+            Phase::Connecting(_) => Some(WatchEffect::Subscribe),
+            Phase::Attended
+            | Phase::Idle
+            | Phase::Writing(_)
+            | Phase::Stuck(_)
+            | Phase::Registering
+            | Phase::Delivering
+            | Phase::Undelivered
+            | Phase::Kept
+            | Phase::Ended => None,
+        }
+    }
+
+    /// Whether the watch would give up before anything else, were it checked now.
+    pub(crate) fn is_overdue(&self, now: Timestamp, config: &WatchConfig) -> bool {
+        self.time_left(now, config).is_zero()
+    }
+
+    /// The wall clock was set back by `by`: what is due stays as far away as it was.
+    pub(crate) fn clock_set_back(&mut self, by: Duration) {
+        for due_at in [&mut self.record.next_check_at, &mut self.held_until] {
+            *due_at = due_at.and_then(|due_at| due_at.saturating_sub(by).ok());
+        }
     }
 
     /// The event that stands for a job that broke off without an end.
@@ -165,6 +226,7 @@ impl Watch {
                 reason: "the check broke off".to_owned(),
                 retry_after: None,
             })),
+            Phase::Connecting(_) => Some(WatchEvent::StreamFailed),
             Phase::Writing(_) => Some(WatchEvent::WriteFailed),
             Phase::Registering => Some(WatchEvent::NotRegistered),
             Phase::Delivering => Some(WatchEvent::DeliverFailed),
@@ -186,25 +248,27 @@ impl Watch {
         now: Timestamp,
         config: &WatchConfig,
     ) -> Option<WatchEffect> {
+        self.forget_the_future(now);
         match event {
-            WatchEvent::Due => self.on_due(now),
+            WatchEvent::Due => self.on_due(now, config),
             WatchEvent::Pushed => self.on_pushed(now, config),
-            WatchEvent::Read(result) if self.phase == Phase::Reading => {
+            WatchEvent::Read(result) if self.call().is_some() => {
                 Some(self.on_read(result, now, config))
             }
+            WatchEvent::Withdrawn if self.call().is_some() => self.on_withdrawn(now),
+            WatchEvent::StreamOpened
+            | WatchEvent::StreamFailed
+            | WatchEvent::StreamEnded
+            | WatchEvent::NoStreams
+            | WatchEvent::NoPlace
+            | WatchEvent::Place => self.on_stream_event(&event, now),
             WatchEvent::Written => self.on_written(now, config),
             WatchEvent::WriteFailed => self.on_write_failed(now, config),
             WatchEvent::Registered if self.phase == Phase::Registering => {
-                self.record.source = WatchSource::Push;
-                // What changed before the remote knew of us was not pushed.
-                Some(self.write(After::Check(Duration::ZERO)))
+                Some(self.on_registered())
             }
             WatchEvent::NotRegistered if self.phase == Phase::Registering => {
-                self.record.source = WatchSource::Poll;
-                self.record.push_token = None;
-                self.step = 0;
-                let pause = self.poll_pause(config);
-                Some(self.write(After::Check(pause)))
+                Some(self.on_not_registered(config))
             }
             WatchEvent::Delivered if self.phase == Phase::Delivering => {
                 Some(self.on_delivered(now, config))
@@ -224,31 +288,32 @@ impl Watch {
                 self.phase = Phase::Delivering;
                 Some(WatchEffect::Deliver)
             }
-            WatchEvent::Hold if self.phase == Phase::Idle => {
+            WatchEvent::Flush => {
+                self.flushed = self.phase == Phase::Delivering;
+                None
+            }
+            WatchEvent::Hold if matches!(self.phase, Phase::Idle | Phase::Kept) => {
                 self.phase = Phase::Attended;
-                self.record.next_check_at = None;
+                self.held_until = self.record.next_check_at.take();
                 None
             }
             WatchEvent::Release { push_token, hinted } if self.phase == Phase::Attended => {
                 Some(self.on_release(push_token, hinted, now, config))
             }
-            WatchEvent::Confirmed { state, push_token } if self.phase == Phase::Attended => {
-                Some(self.on_confirmed(state, push_token, now, config))
+            WatchEvent::Confirmed { state, push_token } => {
+                self.on_told(state, push_token, now, config)
             }
             WatchEvent::Continued(continuation) if self.phase == Phase::Attended => {
                 self.begin_round(now, Some(continuation));
                 self.record.state = WatchState::Attended;
                 Some(self.write(After::Attend))
             }
-            WatchEvent::ContinuedBeside => {
-                self.continued = true;
-                None
-            }
-            WatchEvent::Flush => {
-                self.flushed = self.phase == Phase::Delivering;
+            WatchEvent::ContinuedBeside { continuations } => {
+                self.record.continuations = self.record.continuations.max(continuations);
                 None
             }
             WatchEvent::Read(_)
+            | WatchEvent::Withdrawn
             | WatchEvent::Registered
             | WatchEvent::NotRegistered
             | WatchEvent::Delivered
@@ -256,7 +321,6 @@ impl Watch {
             | WatchEvent::DeliverFailed
             | WatchEvent::Hold
             | WatchEvent::Release { .. }
-            | WatchEvent::Confirmed { .. }
             | WatchEvent::Continued(_) => self.ignore(),
         }
     }
@@ -266,11 +330,29 @@ impl Watch {
         None
     }
 
-    fn on_due(&mut self, now: Timestamp) -> Option<WatchEffect> {
+    /// A clock that was set back must not make anything wait for the time it was set back by.
+    fn forget_the_future(&mut self, now: Timestamp) {
+        self.record.started_at = self.record.started_at.min(now);
+        for at in
+            [&mut self.record.not_found_since, &mut self.missing_since, &mut self.last_push_read]
+        {
+            *at = at.map(|at| at.min(now));
+        }
+        if let Stream::Open { since } = &mut self.stream {
+            *since = (*since).min(now);
+        }
+    }
+
+    fn on_due(&mut self, now: Timestamp, config: &WatchConfig) -> Option<WatchEffect> {
         match self.phase {
             Phase::Idle => {
+                if let Some(state) = self.confirmed.take() {
+                    return Some(self.on_confirmed(state, None, now, config));
+                }
                 if std::mem::take(&mut self.pushed) {
                     self.last_push_read = Some(now);
+                } else if !self.is_overdue(now, config) && self.is_stream_due(now, config) {
+                    return Some(self.connect(Duration::ZERO));
                 }
                 Some(self.read(now))
             }
@@ -281,6 +363,7 @@ impl Watch {
             }
             Phase::Attended
             | Phase::Reading
+            | Phase::Connecting(_)
             | Phase::Writing(_)
             | Phase::Registering
             | Phase::Delivering
@@ -302,6 +385,7 @@ impl Watch {
             }
             Phase::Attended
             | Phase::Reading
+            | Phase::Connecting(_)
             | Phase::Writing(_)
             | Phase::Stuck(_)
             | Phase::Registering => {
@@ -312,6 +396,29 @@ impl Watch {
         }
     }
 
+    fn on_registered(&mut self) -> WatchEffect {
+        self.record.source = WatchSource::Push;
+        self.stream = Stream::Off;
+        // What changed before the remote knew of us was not pushed.
+        self.write(After::Check(Duration::ZERO))
+    }
+
+    fn on_not_registered(&mut self, config: &WatchConfig) -> WatchEffect {
+        self.record.source = WatchSource::Poll;
+        self.record.push_token = None;
+        self.step = 0;
+        let pause = self.poll_pause(config);
+        self.write_and_go_on(pause)
+    }
+
+    /// A call that waited for its turn is taken back, so that somebody can hold the watch.
+    fn on_withdrawn(&mut self, now: Timestamp) -> Option<WatchEffect> {
+        self.pushed |= self.phase == Phase::Reading;
+        self.phase = Phase::Idle;
+        self.record.next_check_at = Some(now);
+        None
+    }
+
     fn on_written(&mut self, now: Timestamp, config: &WatchConfig) -> Option<WatchEffect> {
         let Phase::Writing(after) = self.phase else { return self.ignore() };
         self.record.epoch += 1;
@@ -320,7 +427,13 @@ impl Watch {
 
     fn on_write_failed(&mut self, now: Timestamp, config: &WatchConfig) -> Option<WatchEffect> {
         let Phase::Writing(after) = self.phase else { return self.ignore() };
-        if matches!(after, After::Check(_)) && self.record.state == WatchState::Watching {
+        if after == After::Locate {
+            // The conversation may follow the task by another watch that began meanwhile; the next look tells.
+            self.record.origin.clear();
+            return Some(self.rest(now, config.store_retry));
+        }
+        let is_check = matches!(after, After::Check(_) | After::Connect(_));
+        if is_check && self.record.state == WatchState::Watching {
             // Only notes about the last check are lost, and the next write carries them.
             return Some(self.go_on(after, now, config));
         }
@@ -330,11 +443,13 @@ impl Watch {
 
     fn go_on(&mut self, after: After, now: Timestamp, config: &WatchConfig) -> WatchEffect {
         match after {
-            After::Check(pause) if self.pushed => {
+            After::Check(pause) | After::Connect(pause) if self.pushed => {
                 let wait = self.push_wait(now, config);
                 self.rest(now, pause.min(wait))
             }
             After::Check(pause) => self.rest(now, pause),
+            After::Locate => self.rest(now, Duration::ZERO),
+            After::Connect(pause) => self.connect(pause),
             After::Register => {
                 self.phase = Phase::Registering;
                 WatchEffect::Register
@@ -347,12 +462,12 @@ impl Watch {
                 self.phase = Phase::Delivering;
                 WatchEffect::Deliver
             }
-            After::End if std::mem::take(&mut self.continued) => {
+            After::End if self.record.is_behind() => {
                 // The message came while the tombstone was written.
                 self.record.state = WatchState::Watching;
                 self.begin_round(now, None);
                 let pause = self.poll_pause(config);
-                self.write(After::Check(pause))
+                self.write_and_go_on(pause)
             }
             After::End => {
                 self.phase = Phase::Ended;
@@ -365,95 +480,22 @@ impl Watch {
         let label = self.record.claimed_label().unwrap_or_default().to_owned();
         self.record.text = None;
         self.flushed = false;
-        if !self.record.goes_on && !self.continued {
+        if !self.record.goes_on && !self.record.is_behind() {
             self.record.state = WatchState::Done;
             return self.write(After::End);
         }
         self.record.goes_on = false;
         self.record.state = WatchState::Watching;
         self.record.told.push(label);
-        if std::mem::take(&mut self.continued) {
+        if self.record.is_behind() {
             self.begin_round(now, None);
         }
         let pause = self.poll_pause(config);
-        self.write(After::Check(pause))
-    }
-
-    fn on_release(
-        &mut self,
-        push_token: Option<Secret>,
-        hinted: bool,
-        now: Timestamp,
-        config: &WatchConfig,
-    ) -> WatchEffect {
-        let hinted = hinted || std::mem::take(&mut self.pushed);
-        self.step = 0;
-        let pause = if hinted { Duration::ZERO } else { self.pause(config, None) };
-        if self.record.state == WatchState::Watching {
-            return self.rest(now, pause);
-        }
-        self.let_go(push_token, Some(pause))
-    }
-
-    fn on_confirmed(
-        &mut self,
-        state: SettledState,
-        push_token: Option<Secret>,
-        now: Timestamp,
-        config: &WatchConfig,
-    ) -> WatchEffect {
-        if state.label != AUTH_REQUIRED && !self.continued {
-            self.record.state = WatchState::Done;
-            return self.write(After::End);
-        }
-        self.note_outcome(state.mark);
-        self.record.told.push(state.label);
-        if std::mem::take(&mut self.continued) {
-            self.begin_round(now, None);
-        }
-        self.step = 0;
-        let pause = self.pause(config, None);
-        self.let_go(push_token, Some(pause))
-    }
-
-    /// The registry follows the task from here on.
-    fn let_go(&mut self, push_token: Option<Secret>, pause: Option<Duration>) -> WatchEffect {
-        self.record.state = WatchState::Watching;
-        match push_token {
-            Some(token) if self.record.push_token.is_none() => {
-                // Kept before the remote hears it, so that its first push finds it.
-                self.record.push_token = Some(token);
-                self.write(After::Register)
-            }
-            Some(_) | None => self.write(After::Check(pause.unwrap_or_default())),
-        }
-    }
-
-    /// Remembers the outcome that is told last.
-    fn note_outcome(&mut self, mark: String) {
-        self.record.told.retain(|told| !settled::is_mark(told));
-        self.record.told.push(mark);
-    }
-
-    /// A further message makes every state worth telling again, under keys of its own. If nobody waits for what comes of
-    /// it, the outcome that was told last is no news: the message may have been a part of it already.
-    fn begin_round(&mut self, now: Timestamp, continuation: Option<Continuation>) {
-        let is_beside = continuation.is_none();
-        self.record.round += 1;
-        self.record
-            .told
-            .retain(|told| told == ORIGIN_MOVED || (is_beside && settled::is_mark(told)));
-        self.record.started_at = now;
-        self.step = 0;
-        if let Some(continuation) = continuation {
-            self.record.message_id = Some(continuation.message_id);
-            self.record.hops = self.record.hops.max(continuation.hops);
-            self.record.source_ref = continuation.source_ref.or(self.record.source_ref.take());
-        }
+        self.write_and_go_on(pause)
     }
 
     fn read(&mut self, now: Timestamp) -> WatchEffect {
-        if std::mem::take(&mut self.continued) {
+        if self.record.is_behind() {
             // This read comes after the message, so what it finds belongs to the new round.
             self.begin_round(now, None);
         }
@@ -467,11 +509,26 @@ impl Watch {
         WatchEffect::Write
     }
 
+    /// Writes, and follows the task from here on by the best source there is; by reads, the next comes after `pause`.
+    fn write_and_go_on(&mut self, pause: Duration) -> WatchEffect {
+        let after = match self.stream {
+            Stream::Wanted => After::Connect(pause),
+            Stream::Open { .. } | Stream::NoPlace | Stream::Off => After::Check(pause),
+        };
+        self.write(after)
+    }
+
     fn rest(&mut self, now: Timestamp, pause: Duration) -> WatchEffect {
+        let pause = if self.confirmed.is_some() { Duration::ZERO } else { pause };
         self.phase = Phase::Idle;
         self.record.next_check_at = now.saturating_add(pause).ok();
         WatchEffect::Wait(pause)
     }
+}
+
+/// The time between two moments, zero when the wall clock was set back.
+fn elapsed(since: Timestamp, now: Timestamp) -> Duration {
+    Duration::try_from(now.duration_since(since).max(SignedDuration::ZERO)).unwrap_or_default()
 }
 
 #[cfg(test)]

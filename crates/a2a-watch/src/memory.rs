@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
+use jiff::Timestamp;
 use volcanic_a2a_types::MessageId;
 
 use crate::record::{SendRecord, SendState, WatchId, WatchRecord, WatchState};
@@ -85,15 +86,16 @@ impl Inner {
             .ok_or_else(|| WatchStoreError::new(action, "no such send"))
     }
 
-    /// The live watch that follows the same task for the same conversation.
-    fn live_twin(&self, watch: &WatchRecord) -> Option<&WatchRecord> {
-        self.watches.iter().find(|kept| {
-            kept.state != WatchState::Done
-                && kept.target == watch.target
-                && kept.agent == watch.agent
-                && kept.origin == watch.origin
-                && kept.task_id == watch.task_id
-        })
+    /// Where the watch stands that follows the same task for the same conversation, or has to again.
+    fn twin(&self, watch: &WatchRecord) -> Option<usize> {
+        let find = |is_live: bool| {
+            self.watches.iter().position(|kept| {
+                is_same_task(kept, watch)
+                    && (kept.state != WatchState::Done) == is_live
+                    && (is_live || kept.is_behind())
+            })
+        };
+        find(true).or_else(|| find(false))
     }
 
     fn keep(
@@ -101,7 +103,7 @@ impl Inner {
         watch: &WatchRecord,
         action: &'static str,
     ) -> Result<WatchRecord, WatchStoreError> {
-        if let Some(known) = self.live_twin(watch) {
+        if let Some(known) = self.twin(watch).and_then(|at| self.watches.get(at)) {
             return Ok(known.clone());
         }
         if self.watches.iter().any(|kept| kept.id == watch.id) {
@@ -128,16 +130,35 @@ impl Inner {
     }
 }
 
+fn is_same_task(one: &WatchRecord, other: &WatchRecord) -> bool {
+    one.target == other.target
+        && one.agent == other.agent
+        && one.origin == other.origin
+        && one.task_id == other.task_id
+}
+
 #[async_trait]
 impl WatchStore for MemoryWatchStore {
-    async fn begin_send(&self, send: &SendRecord) -> Result<(), WatchStoreError> {
+    async fn begin_send(
+        &self,
+        send: &SendRecord,
+        unattended_limit: u32,
+    ) -> Result<bool, WatchStoreError> {
         let mut inner = self.working("keep a send")?;
+        let is_alike =
+            |kept: &&SendRecord| kept.target == send.target && kept.unattended == send.unattended;
+        let alike = inner.sends.iter().filter(is_alike).count();
+        if send.unattended.is_some()
+            && alike >= usize::try_from(unattended_limit).unwrap_or(usize::MAX)
+        {
+            return Ok(false);
+        }
         if inner.sends.iter().any(|kept| kept.message_id == send.message_id) {
             return Err(WatchStoreError::new("keep a send", "its message id is known"));
         }
         inner.sends.push(send.clone());
         inner.log.push("begin_send".to_owned());
-        Ok(())
+        Ok(true)
     }
 
     async fn send_known(
@@ -149,6 +170,11 @@ impl WatchStore for MemoryWatchStore {
         let mut inner = self.working(ACTION)?;
         inner.send_mut(message_id, ACTION)?;
         let at = inner.log.len();
+        if let Some(twin) = watch.and_then(|watch| inner.twin(watch))
+            && let Some(twin) = inner.watches.get_mut(twin)
+        {
+            twin.continuations += 1;
+        }
         let kept = watch.map(|watch| inner.keep(watch, ACTION)).transpose()?;
         inner.log.insert(at, "send_known".to_owned());
         let send = inner.send_mut(message_id, ACTION)?;
@@ -169,7 +195,23 @@ impl WatchStore for MemoryWatchStore {
             return Err(WatchStoreError::new(ACTION, "it is not open"));
         }
         send.end_reason = Some(reason.to_owned());
+        send.unattended = None;
         inner.log.push("note_unsent".to_owned());
+        Ok(())
+    }
+
+    async fn note_sought(
+        &self,
+        message_id: &MessageId,
+        since: Timestamp,
+    ) -> Result<(), WatchStoreError> {
+        const ACTION: &str = "note since when a send is looked for";
+        let mut inner = self.working(ACTION)?;
+        let send = inner.send_mut(message_id, ACTION)?;
+        if send.state != SendState::Sending {
+            return Err(WatchStoreError::new(ACTION, "it is not open"));
+        }
+        send.sought_since = Some(since);
         Ok(())
     }
 
@@ -202,8 +244,10 @@ impl WatchStore for MemoryWatchStore {
     ) -> Result<bool, WatchStoreError> {
         const ACTION: &str = "update a watch";
         let mut inner = self.working(ACTION)?;
-        let twin = inner.live_twin(watch).filter(|twin| twin.id != watch.id);
-        let is_second = watch.state != WatchState::Done && twin.is_some();
+        let is_twin = |kept: &WatchRecord| {
+            kept.id != watch.id && kept.state != WatchState::Done && is_same_task(kept, watch)
+        };
+        let is_second = watch.state != WatchState::Done && inner.watches.iter().any(is_twin);
         let Some(kept) = inner
             .watches
             .iter_mut()
@@ -214,14 +258,16 @@ impl WatchStore for MemoryWatchStore {
         if is_second {
             return Err(WatchStoreError::new(ACTION, "its task is followed by another watch"));
         }
-        *kept = WatchRecord { epoch: expected_epoch + 1, ..watch.clone() };
+        let continuations = kept.continuations;
+        *kept = WatchRecord { epoch: expected_epoch + 1, continuations, ..watch.clone() };
         inner.log.push(watch.state.as_str().to_owned());
         Ok(true)
     }
 
     async fn live(&self) -> Result<Vec<WatchRecord>, WatchStoreError> {
         let inner = self.working("read the watches")?;
-        Ok(inner.watches.iter().filter(|watch| watch.state != WatchState::Done).cloned().collect())
+        let is_live = |watch: &&WatchRecord| watch.state != WatchState::Done || watch.is_behind();
+        Ok(inner.watches.iter().filter(is_live).cloned().collect())
     }
 
     async fn open_sends(&self) -> Result<Vec<SendRecord>, WatchStoreError> {

@@ -114,8 +114,16 @@ pub(crate) fn unknown_send(agent: &str, context_id: Option<&ContextId>, reason: 
     )
 }
 
-/// Tasks of a moved or restored workspace are followed again.
-pub(crate) fn imported(watches: &[WatchRecord]) -> String {
+/// A workspace came with a list of tasks that cannot be read, now at `path`.
+pub(crate) fn not_imported(path: &str) -> String {
+    format!(
+        "[A2A notice (watches not imported)]\nThis workspace came with a list of tasks that were being followed, but the list \
+         cannot be read, so they are not followed from here. It is kept as {path}."
+    )
+}
+
+/// Tasks of a moved or restored workspace are followed again, but for `left_out` of them.
+pub(crate) fn imported(watches: &[WatchRecord], left_out: usize) -> String {
     let tasks: Vec<_> = watches
         .iter()
         .map(|record| {
@@ -126,10 +134,15 @@ pub(crate) fn imported(watches: &[WatchRecord]) -> String {
             )
         })
         .collect();
+    let left_out = match left_out {
+        0 => String::new(),
+        1 => " One more entry of the list could not be taken up.".to_owned(),
+        more => format!(" {more} more entries of the list could not be taken up."),
+    };
     format!(
         "[A2A notice (watches imported)]\nThis workspace came with a list of tasks that were being followed: {}. They are \
-         followed again from here; their results are read anew and will be delivered to this conversation.",
-        tasks.join(", ")
+         followed again from here; their results are read anew and will be delivered to this conversation.{left_out}",
+        if tasks.is_empty() { "none of them is usable".to_owned() } else { tasks.join(", ") }
     )
 }
 

@@ -34,6 +34,9 @@ pub struct SendOrder {
     pub hops: u32,
     /// The host's handle of the message that started the run.
     pub source_ref: Option<String>,
+    /// In a run that a delivery started: the key of what the owner wrote last. So many messages go out without another
+    /// word of the owner.
+    pub unattended: Option<String>,
 }
 
 /// How a send ended for its caller.
@@ -61,6 +64,8 @@ pub enum SendEnd {
         task_id: TaskId,
         /// Its context.
         context_id: Option<ContextId>,
+        /// The label of the state it was seen in last.
+        state: String,
     },
     /// The caller gave up waiting. The send goes on, and whatever comes of it will be delivered.
     Left,
@@ -97,6 +102,12 @@ pub enum SendError {
         /// To be confirmed once the result is on disk.
         settle: SettleTicket,
     },
+    /// As many messages as may went out from delivered runs without a word of the owner; this one did not.
+    #[error("{limit} messages to agents went out since the user wrote last")]
+    Unattended {
+        /// How many may.
+        limit: u32,
+    },
     /// The send could not be kept, so it did not leave.
     #[error("failed to keep the message before sending it")]
     Store(#[from] WatchStoreError),
@@ -124,6 +135,16 @@ pub enum AgentError {
         agent: String,
         /// Everything that is wrong with the entry, for people to read.
         reason: String,
+    },
+    /// The agent's entry points to another server than the one where the task runs; nothing was asked there.
+    #[error(
+        "the entry of agent \"{agent}\" in agents.json points to another server than {origin}, where the task runs"
+    )]
+    Moved {
+        /// The agent.
+        agent: String,
+        /// Where the task runs.
+        origin: String,
     },
     /// The workspace's `agents.json` cannot be read.
     #[error("{0}")]
@@ -277,6 +298,8 @@ pub struct WatchView {
     pub age: Duration,
     /// When it is checked next; `None` while it is being checked or somebody waits for it.
     pub next_check_at: Option<Timestamp>,
+    /// How long until then.
+    pub next_check_in: Option<Duration>,
     /// What the last check found, a state label or a reason.
     pub last_seen: Option<String>,
     /// Failed checks in a row.

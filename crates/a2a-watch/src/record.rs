@@ -115,6 +115,11 @@ pub struct SendRecord {
     /// Why it ended. With [`SendState::Sending`] it is known that the message did not leave, and why; who sent it may not
     /// have been told yet.
     pub end_reason: Option<String>,
+    /// With a message of a run that a delivery started: the key of what the owner wrote last. It counts against the bound
+    /// of such messages, unless it did not leave.
+    pub unattended: Option<String>,
+    /// Since when its end is looked for, when an earlier process left it open.
+    pub sought_since: Option<Timestamp>,
 }
 
 /// How a watch learns that its task may have changed.
@@ -236,6 +241,10 @@ pub struct WatchRecord {
     pub source_ref: Option<String>,
     /// The message that began or last continued the task; `None` for an imported watch.
     pub message_id: Option<MessageId>,
+    /// How many messages led to the task beside the watch. Counted by the store with the commit that marks each as known.
+    pub continuations: u32,
+    /// How many of them the rounds cover; the rest makes a round.
+    pub followed: u32,
 }
 
 impl WatchRecord {
@@ -275,7 +284,14 @@ impl WatchRecord {
             hops: 0,
             source_ref: None,
             message_id: None,
+            continuations: 0,
+            followed: 0,
         }
+    }
+
+    /// Whether a message led to the task that no round covers.
+    pub fn is_behind(&self) -> bool {
+        self.continuations > self.followed
     }
 
     /// The key under which `label` (a state label, or what a notice is about) enters the conversation at most once.

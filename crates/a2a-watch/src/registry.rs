@@ -2,28 +2,34 @@
 
 mod asking;
 mod attending;
+mod calls;
+mod clocks;
 mod closing;
 mod context;
 mod handle;
 mod importing;
 mod jobs;
+mod listing;
+mod origins;
 mod reading;
+mod recovering;
 mod refusing;
 mod restoring;
 mod sending;
 mod settling;
+mod streaming;
+mod tasks;
 mod tickets;
 mod view;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Weak};
-use std::time::Duration;
 
 use futures::StreamExt as _;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
@@ -38,11 +44,13 @@ pub use handle::WatchHandle;
 
 use crate::config::WatchConfig;
 use crate::machine::{Availability, Watch, WatchEffect, WatchEvent};
-use crate::order::WatchView;
 use crate::record::{WatchId, WatchTarget};
+use closing::OpenSend;
 use context::Context;
 use handle::Command;
-use jobs::JobEnd;
+use jobs::{JobEnd, Owner};
+use origins::Origins;
+use streaming::HeldStream;
 use view::Views;
 
 /// Starts the registry. It ends when `cancel` is cancelled, after its running writes, or when every handle is gone.
@@ -54,6 +62,7 @@ pub fn spawn(
     cancel: CancellationToken,
 ) -> WatchHandle {
     let (sender, commands) = mpsc::channel(config.queue.max(1));
+    let patience = config.store_retry;
     let context = Arc::new(Context::new(config, deps, cancel.child_token()));
     let registry = Registry {
         context,
@@ -63,16 +72,22 @@ pub fn spawn(
         jobs: JobQueue::default(),
         views: Views::default(),
         open_sends: HashSet::new(),
-        restoring: false,
+        kept_sends: Vec::new(),
+        flushes: 0,
+        origins: Origins::default(),
+        origins_at: None,
+        last_stream: 0,
+        restoring: None,
     };
     tracker.spawn(registry.run().instrument(tracing::info_span!("watches")));
-    WatchHandle::new(sender)
+    WatchHandle::new(sender, patience)
 }
 
 /// A watch and what hangs on it.
 struct Followed {
     watch: Watch,
     timer: Option<delay_queue::Key>,
+    stream: Option<HeldStream>,
     /// The send that goes on waiting once its continuation is on disk.
     continuing: Option<settling::Waiting>,
     /// Alive while the holder of a ticket may still tell the outcome; `None` when there is no ticket.
@@ -83,7 +98,14 @@ struct Followed {
 
 impl Followed {
     fn new(watch: Watch) -> Self {
-        Self { watch, timer: None, continuing: None, telling: None, waiting: VecDeque::new() }
+        Self {
+            watch,
+            timer: None,
+            stream: None,
+            continuing: None,
+            telling: None,
+            waiting: VecDeque::new(),
+        }
     }
 
     /// Whether the watch is held only until the registry hears of a ticket that is used up already.
@@ -96,7 +118,7 @@ impl Followed {
         match self.watch.availability() {
             Availability::Busy => true,
             Availability::Held => self.is_told(),
-            Availability::Free | Availability::Over => false,
+            Availability::Free | Availability::Kept | Availability::Over => false,
         }
     }
 }
@@ -106,20 +128,22 @@ impl Followed {
 enum Timer {
     Watch(WatchId),
     View,
+    /// An origin may be called again.
+    Origins,
+    /// What earlier processes left is to be read again.
+    Restore,
 }
 
 #[derive(Default)]
 struct JobQueue {
     set: JoinSet<JobEnd>,
-    /// The watch a job works for, so that a job that panics does not leave it waiting for ever.
-    owners: HashMap<tokio::task::Id, WatchId>,
+    /// What hangs on a job, so that one that panics leaves nothing waiting for ever.
+    owners: HashMap<tokio::task::Id, Owner>,
 }
 
 impl JobQueue {
-    fn own(&mut self, job: &AbortHandle, owner: Option<WatchId>) {
-        if let Some(owner) = owner {
-            self.owners.insert(job.id(), owner);
-        }
+    fn own(&mut self, job: &AbortHandle, owner: Owner) {
+        self.owners.insert(job.id(), owner);
     }
 }
 
@@ -132,8 +156,16 @@ struct Registry {
     views: Views,
     /// Sends of this process that are still open in the store, so that a restore leaves them alone.
     open_sends: HashSet<MessageId>,
-    /// Whether the watches of earlier processes are being read. Until they are here nobody may act on their tasks.
-    restoring: bool,
+    /// Outcomes of sends that wait for a conversation that is not known.
+    kept_sends: Vec<OpenSend>,
+    /// Counts what became known, so that an outcome that was just being refused is not left behind.
+    flushes: u64,
+    origins: Origins,
+    /// The timer of the next origin that may be called again.
+    origins_at: Option<(Timestamp, delay_queue::Key)>,
+    last_stream: u64,
+    /// Who waits for the watches of earlier processes to be read. Until they are here nobody may act on their tasks.
+    restoring: Option<Vec<oneshot::Sender<()>>>,
 }
 
 /// Why the loop ended.
@@ -177,7 +209,7 @@ impl Registry {
                 biased;
                 () = stop.cancelled() => return Stopped::Cancelled,
                 Some(ended) = self.jobs.set.join_next_with_id() => self.on_joined(ended),
-                command = self.commands.recv(), if !self.restoring => match command {
+                command = self.commands.recv(), if self.restoring.is_none() => match command {
                     Some(command) => self.on_command(command),
                     None => return Stopped::NoHandles,
                 },
@@ -198,10 +230,11 @@ impl Registry {
                 self.on_job(end);
             }
             Err(error) => {
-                tracing::error!(error = %error, "a job of the registry failed");
-                self.restoring = false;
-                if let Some(id) = self.jobs.owners.remove(&error.id()) {
-                    self.on_broken_job(&id);
+                let owner = self.jobs.owners.remove(&error.id());
+                // A listener that nobody needs any more is stopped that way.
+                if !error.is_cancelled() {
+                    tracing::error!(error = %error, "a job of the registry failed");
+                    self.on_broken_job(owner);
                 }
             }
         }
@@ -209,8 +242,15 @@ impl Registry {
 
     fn on_command(&mut self, command: Command) {
         match command {
-            Command::Send(send) => self.begin_send(send),
-            Command::Ask(ask) => self.begin_ask(ask),
+            Command::Send(send) => {
+                self.flush(&send.order.target.clone());
+                self.begin_send(send);
+            }
+            Command::Ask(ask) => {
+                // What is kept of the very task is told by who asks for it.
+                self.flush_but(&ask.query.target.clone(), Some(&ask.query.task_id.clone()));
+                self.begin_ask(ask);
+            }
             Command::Agents { workspace, reply } => self.begin_agents(workspace, reply),
             Command::Push { id, digest, reply } => {
                 // A caller that is gone needs no answer.
@@ -233,6 +273,8 @@ impl Registry {
                 self.feed(&id, WatchEvent::Due);
             }
             Timer::View => self.begin_views(),
+            Timer::Origins => self.on_origins_open(),
+            Timer::Restore => self.spawn_restore(),
         }
     }
 
@@ -251,41 +293,30 @@ impl Registry {
         matches
     }
 
-    fn list(&self, target: Option<&WatchTarget>) -> Vec<WatchView> {
-        let now = self.now();
-        let mut records: Vec<_> = self
-            .watches
-            .values()
-            .map(|followed| followed.watch.record())
-            .filter(|record| target.is_none_or(|target| record.target == *target))
-            .collect();
-        records.sort_by(|one, other| (one.started_at, &one.id).cmp(&(other.started_at, &other.id)));
-        records
-            .into_iter()
-            .map(|record| WatchView {
-                target: record.target.clone(),
-                agent: record.agent.clone(),
-                task_id: record.task_id.clone(),
-                context_id: record.context_id.clone(),
-                source: record.source,
-                state: record.state,
-                age: Duration::try_from(now.duration_since(record.started_at)).unwrap_or_default(),
-                next_check_at: record.next_check_at,
-                last_seen: record.last_seen.clone(),
-                failures: record.failures,
-            })
-            .collect()
+    fn flush(&mut self, target: &WatchTarget) {
+        self.flush_but(target, None);
     }
 
-    fn flush(&mut self, target: &WatchTarget) {
+    /// Lets out what is kept for a conversation, but for one task.
+    fn flush_but(&mut self, target: &WatchTarget, but: Option<&TaskId>) {
+        self.flushes += 1;
+        let is_kept = |followed: &Followed| {
+            let record = followed.watch.record();
+            record.target == *target && but != Some(&record.task_id)
+        };
         let kept: Vec<_> = self
             .watches
             .iter()
-            .filter(|(_, followed)| followed.watch.record().target == *target)
+            .filter(|(_, followed)| is_kept(followed))
             .map(|(id, _)| id.clone())
             .collect();
         for id in kept {
             self.feed(&id, WatchEvent::Flush);
+        }
+        let sends: Vec<_> =
+            self.kept_sends.extract_if(.., |open| open.delivery.target == *target).collect();
+        for open in sends {
+            self.spawn_close(open, true);
         }
     }
 
@@ -298,6 +329,9 @@ impl Registry {
     }
 
     fn carry_out(&mut self, id: &WatchId, effect: Option<WatchEffect>) {
+        if matches!(effect, Some(WatchEffect::Wait(_))) && self.could_stream(id) {
+            return self.feed(id, WatchEvent::Place);
+        }
         let Some(followed) = self.watches.get_mut(id) else { return };
         if effect.is_some() {
             // Whatever happens now ends with a new timer.
@@ -312,10 +346,12 @@ impl Registry {
                     pause.mul_f64(self.context.config.jitter * self.context.deps.chance.fraction());
                 followed.timer = Some(self.timers.insert(Timer::Watch(id.clone()), pause + jitter));
             }
+            Some(WatchEffect::Read | WatchEffect::Subscribe) => self.wait_for_turn(id),
             Some(WatchEffect::End) => self.end(id),
             Some(job) => self.spawn_watch_job(id, &job),
             None => {}
         }
+        self.drop_unused_stream(id);
         self.arm_view();
         self.serve_waiting(id);
     }
@@ -323,8 +359,11 @@ impl Registry {
     fn end(&mut self, id: &WatchId) {
         let Some(followed) = self.watches.remove(id) else { return };
         self.spawn_unregister(followed.watch.record());
+        if let Some(held) = followed.stream {
+            self.drop_stream(held);
+        }
         for command in followed.waiting {
-            self.on_command(command);
+            self.serve(command);
         }
     }
 
@@ -335,49 +374,34 @@ impl Registry {
                 return;
             }
             let Some(command) = followed.waiting.pop_front() else { return };
-            self.on_command(command);
+            self.serve(command);
         }
     }
 
-    /// The live watch of a conversation's task.
+    /// Takes up a call that waited for a watch.
+    fn serve(&mut self, command: Command) {
+        match command {
+            Command::Send(send) => self.begin_send(send),
+            Command::Ask(ask) => self.begin_ask(ask),
+            other => self.on_command(other),
+        }
+    }
+
+    /// The live watch of a conversation's task; the newest one if the agent moved and has the same task elsewhere.
     fn watch_of(&self, target: &WatchTarget, agent: &str, task_id: &TaskId) -> Option<WatchId> {
-        self.watches.iter().find_map(|(id, followed)| {
-            let record = followed.watch.record();
-            let same =
-                record.target == *target && record.agent == agent && record.task_id == *task_id;
-            same.then(|| id.clone())
-        })
+        self.watches
+            .iter()
+            .filter(|(_, followed)| {
+                let record = followed.watch.record();
+                record.target == *target && record.agent == agent && record.task_id == *task_id
+            })
+            .max_by_key(|(id, followed)| (followed.watch.record().started_at, *id))
+            .map(|(id, _)| id.clone())
     }
 
     /// What the next push config carries, when somebody listens for pushes.
     fn push_token(&self) -> Option<Secret> {
         let listens = self.context.config.push_base.is_some();
         listens.then(|| Secret::new(self.context.deps.chance.token()))
-    }
-
-    /// Sets the timers anew when the wall clock ran ahead of the monotonic one, as after a sleep of the machine: pauses are
-    /// promised in real time. A clock that was set back changes nothing.
-    fn check_clocks(&mut self, (at, wall): (Instant, Timestamp)) -> (Instant, Timestamp) {
-        let (now_at, now) = (Instant::now(), self.now());
-        let passed = SignedDuration::try_from(now_at - at).unwrap_or_default();
-        let ahead = Duration::try_from(now.duration_since(wall) - passed).unwrap_or_default();
-        if ahead > self.context.config.clock_drift {
-            tracing::info!(
-                ahead_ms = ahead.as_millis(),
-                "the wall clock ran ahead, timers are set anew"
-            );
-            let idle: Vec<_> = self
-                .watches
-                .iter()
-                .filter(|(_, followed)| followed.watch.is_idle())
-                .map(|(id, followed)| (id.clone(), followed.watch.record().next_check_at))
-                .collect();
-            for (id, due_at) in idle {
-                let left = due_at.map_or(SignedDuration::ZERO, |due_at| due_at.duration_since(now));
-                let left = Duration::try_from(left).unwrap_or_default();
-                self.carry_out(&id, Some(WatchEffect::Wait(left)));
-            }
-        }
-        (now_at, now)
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use async_trait::async_trait;
+use jiff::Timestamp;
 use volcanic_a2a_types::MessageId;
 
 use crate::record::{SendRecord, WatchId, WatchRecord};
@@ -13,15 +14,22 @@ pub trait WatchStore: Send + Sync + fmt::Debug {
     /// Keeps a send that is about to leave, or that did not come so far and has a reason; its state is
     /// [`crate::SendState::Sending`].
     ///
+    /// Returns whether it was kept: a send with [`SendRecord::unattended`] is not when `unattended_limit` sends of its
+    /// conversation have the same.
+    ///
     /// # Errors
     /// [`WatchStoreError`] when the commit failed or the message id is known already; the send must then not leave.
-    async fn begin_send(&self, send: &SendRecord) -> Result<(), WatchStoreError>;
+    async fn begin_send(
+        &self,
+        send: &SendRecord,
+        unattended_limit: u32,
+    ) -> Result<bool, WatchStoreError>;
 
     /// Marks a send as [`crate::SendState::Known`] and, in the same commit, keeps the watch of the task it led to.
     ///
-    /// When a live watch for the same (`target`, `agent`, `origin`, `task_id`) exists, that one is left as it is and
-    /// returned; otherwise `watch` is inserted as given and returned. `None` in, `None` out: the remote answered without a
-    /// task.
+    /// When a live watch for the same (`target`, `agent`, `origin`, `task_id`) exists, the message is added to its
+    /// [`WatchRecord::continuations`], its epoch stays, and it is returned; otherwise `watch` is inserted as given and
+    /// returned. `None` in, `None` out: the remote answered without a task, or the watch knows the message already.
     ///
     /// # Errors
     /// [`WatchStoreError`] when the commit failed or the send is not known.
@@ -31,7 +39,8 @@ pub trait WatchStore: Send + Sync + fmt::Debug {
         watch: Option<&WatchRecord>,
     ) -> Result<Option<WatchRecord>, WatchStoreError>;
 
-    /// Keeps why an open send did not leave. It stays open until [`WatchStore::end_send`], so that it is told.
+    /// Keeps why an open send did not leave. It stays open until [`WatchStore::end_send`], so that it is told, and counts
+    /// no longer as unattended.
     ///
     /// # Errors
     /// [`WatchStoreError`] when the commit failed or there is no such open send.
@@ -39,6 +48,16 @@ pub trait WatchStore: Send + Sync + fmt::Debug {
         &self,
         message_id: &MessageId,
         reason: &str,
+    ) -> Result<(), WatchStoreError>;
+
+    /// Keeps since when the end of an open send is looked for.
+    ///
+    /// # Errors
+    /// [`WatchStoreError`] when the commit failed or there is no such open send.
+    async fn note_sought(
+        &self,
+        message_id: &MessageId,
+        since: Timestamp,
     ) -> Result<(), WatchStoreError>;
 
     /// Marks a send as [`crate::SendState::Ended`] for `reason`.
@@ -64,7 +83,7 @@ pub trait WatchStore: Send + Sync + fmt::Debug {
     ) -> Result<Vec<WatchRecord>, WatchStoreError>;
 
     /// Writes a watch if its kept epoch still is `expected_epoch`, with epoch `expected_epoch + 1` whatever
-    /// `watch.epoch` says. Returns whether it was written.
+    /// `watch.epoch` says; [`WatchRecord::continuations`] stay as they are kept. Returns whether it was written.
     ///
     /// # Errors
     /// [`WatchStoreError`] when the commit failed; an unknown id is not an error but `false`.
@@ -74,7 +93,7 @@ pub trait WatchStore: Send + Sync + fmt::Debug {
         watch: &WatchRecord,
     ) -> Result<bool, WatchStoreError>;
 
-    /// The watches that are not done, oldest first.
+    /// The watches that are not done, and those with unfollowed continuations, oldest first.
     ///
     /// # Errors
     /// [`WatchStoreError`] when the read failed.

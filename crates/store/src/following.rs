@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use async_trait::async_trait;
+use jiff::Timestamp;
 use rusqlite::Connection;
 use volcanic_a2a_types::MessageId;
 use volcanic_a2a_watch::{
@@ -18,9 +19,13 @@ use crate::writer::WriteScope;
 
 #[async_trait]
 impl WatchStore for Store {
-    async fn begin_send(&self, send: &SendRecord) -> Result<(), WatchStoreError> {
+    async fn begin_send(
+        &self,
+        send: &SendRecord,
+        unattended_limit: u32,
+    ) -> Result<bool, WatchStoreError> {
         let send = send.clone();
-        let work = move |scope: &WriteScope<'_>| sends::begin(scope, &send);
+        let work = move |scope: &WriteScope<'_>| sends::begin(scope, &send, unattended_limit);
         self.writer().write(work).await.map_err(|error| error.into_watch("keep a send"))
     }
 
@@ -32,7 +37,7 @@ impl WatchStore for Store {
         let (message_id, watch) = (message_id.clone(), watch.cloned());
         let work = move |scope: &WriteScope<'_>| {
             sends::mark(scope, &message_id, SendState::Known, None)?;
-            watch.map(|watch| watches::keep(scope, &watch)).transpose()
+            watch.map(|watch| watches::keep_for_send(scope, &watch)).transpose()
         };
         self.writer().write(work).await.map_err(|error| error.into_watch("mark a send as known"))
     }
@@ -46,6 +51,17 @@ impl WatchStore for Store {
         let work = move |scope: &WriteScope<'_>| sends::note_unsent(scope, &message_id, &reason);
         let written = self.writer().write(work).await;
         written.map_err(|error| error.into_watch("note why a send did not leave"))
+    }
+
+    async fn note_sought(
+        &self,
+        message_id: &MessageId,
+        since: Timestamp,
+    ) -> Result<(), WatchStoreError> {
+        let message_id = message_id.clone();
+        let work = move |scope: &WriteScope<'_>| sends::note_sought(scope, &message_id, since);
+        let written = self.writer().write(work).await;
+        written.map_err(|error| error.into_watch("note since when a send is looked for"))
     }
 
     async fn end_send(&self, message_id: &MessageId, reason: &str) -> Result<(), WatchStoreError> {

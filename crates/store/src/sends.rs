@@ -1,23 +1,38 @@
 //! Sends: on disk before the first byte leaves, marked once their end is known.
 
+use jiff::Timestamp;
 use rusqlite::types::Type;
 use rusqlite::{Connection, Row, named_params, params};
 use volcanic_a2a_types::{ContextId, MessageId, TaskId};
 use volcanic_a2a_watch::{SendRecord, SendState, WatchTarget};
 
 use crate::error::DbError;
-use crate::rows::{broken, count, optional_id, path, path_bytes, time};
+use crate::rows::{broken, count, optional_id, optional_time, path, path_bytes, time};
 use crate::writer::WriteScope;
 
-/// Keeps a send whose message id is new.
-pub(crate) fn begin(scope: &WriteScope<'_>, send: &SendRecord) -> Result<(), DbError> {
+/// Keeps a send whose message id is new; `false` when it counts against a bound that is reached.
+pub(crate) fn begin(
+    scope: &WriteScope<'_>,
+    send: &SendRecord,
+    unattended_limit: u32,
+) -> Result<bool, DbError> {
+    if let Some(unattended) = &send.unattended {
+        let mut left = scope.connection.prepare_cached(
+            "SELECT count(*) FROM sends WHERE target = ?1 AND unattended = ?2 AND unattended IS NOT NULL",
+        )?;
+        let left: i64 =
+            left.query_row(params![send.target.as_str(), unattended], |row| row.get(0))?;
+        if left >= i64::from(unattended_limit) {
+            return Ok(false);
+        }
+    }
     let mut statement = scope.connection.prepare_cached(
         "INSERT INTO sends (
              message_id, target, workspace, agent, origin, context_id, task_id, hops, source_ref, started_at, state,
-             end_reason
+             end_reason, unattended, sought_since
          ) VALUES (
              :message_id, :target, :workspace, :agent, :origin, :context_id, :task_id, :hops, :source_ref, :started_at,
-             :state, :end_reason
+             :state, :end_reason, :unattended, :sought_since
          )",
     )?;
     statement.execute(named_params! {
@@ -33,8 +48,10 @@ pub(crate) fn begin(scope: &WriteScope<'_>, send: &SendRecord) -> Result<(), DbE
         ":started_at": send.started_at.to_string(),
         ":state": send.state.as_str(),
         ":end_reason": send.end_reason,
+        ":unattended": send.unattended,
+        ":sought_since": send.sought_since.map(|at| at.to_string()),
     })?;
-    Ok(())
+    Ok(true)
 }
 
 /// Gives a kept send its new state.
@@ -60,9 +77,24 @@ pub(crate) fn note_unsent(
     reason: &str,
 ) -> Result<(), DbError> {
     let mut statement = scope.connection.prepare_cached(
-        "UPDATE sends SET end_reason = ?2 WHERE message_id = ?1 AND state = 'sending'",
+        "UPDATE sends SET end_reason = ?2, unattended = NULL WHERE message_id = ?1 AND state = 'sending'",
     )?;
     match statement.execute(params![message_id.as_str(), reason])? {
+        1 => Ok(()),
+        _ => Err(DbError::UnknownSend { message_id: message_id.as_str().to_owned() }),
+    }
+}
+
+/// Keeps since when the end of an open send is looked for.
+pub(crate) fn note_sought(
+    scope: &WriteScope<'_>,
+    message_id: &MessageId,
+    since: Timestamp,
+) -> Result<(), DbError> {
+    let mut statement = scope.connection.prepare_cached(
+        "UPDATE sends SET sought_since = ?2 WHERE message_id = ?1 AND state = 'sending'",
+    )?;
+    match statement.execute(params![message_id.as_str(), since.to_string()])? {
         1 => Ok(()),
         _ => Err(DbError::UnknownSend { message_id: message_id.as_str().to_owned() }),
     }
@@ -92,5 +124,7 @@ fn send(row: &Row<'_>) -> rusqlite::Result<SendRecord> {
         state: SendState::parse(&state)
             .ok_or_else(|| broken(Type::Text, "unknown state of a send".into()))?,
         end_reason: row.get("end_reason")?,
+        unattended: row.get("unattended")?,
+        sought_since: optional_time(row, "sought_since")?,
     })
 }

@@ -14,30 +14,60 @@ use crate::writer::WriteScope;
 
 /// Keeps a watch as given, unless the conversation follows that task already: then the one it has.
 pub(crate) fn keep(scope: &WriteScope<'_>, given: &WatchRecord) -> Result<WatchRecord, DbError> {
-    let mut known = scope.connection.prepare_cached(
-        "SELECT * FROM watches
-         WHERE target = ?1 AND agent = ?2 AND origin = ?3 AND task_id = ?4 AND state <> 'done'",
-    )?;
-    let task = params![given.target.as_str(), given.agent, given.origin, given.task_id.as_str()];
-    if let Some(known) = known.query_row(task, watch).optional()? {
-        return Ok(known);
+    match twin(scope, given)? {
+        Some(known) => Ok(known),
+        None => insert(scope, given),
     }
+}
+
+/// As [`keep`], for a message that led to the task: the watch that follows it already counts the message.
+pub(crate) fn keep_for_send(
+    scope: &WriteScope<'_>,
+    given: &WatchRecord,
+) -> Result<WatchRecord, DbError> {
+    let Some(known) = twin(scope, given)? else { return insert(scope, given) };
+    let mut count = scope
+        .connection
+        .prepare_cached("UPDATE watches SET continuations = continuations + 1 WHERE id = ?1")?;
+    count.execute([known.id.as_str()])?;
+    Ok(WatchRecord { continuations: known.continuations.saturating_add(1), ..known })
+}
+
+/// The watch that follows the same task for the same conversation, or has to again.
+fn twin(scope: &WriteScope<'_>, given: &WatchRecord) -> Result<Option<WatchRecord>, DbError> {
+    // Two queries, so that each has its index.
+    for and in ["state <> 'done'", "state = 'done' AND continuations > followed"] {
+        let mut known = scope.connection.prepare_cached(&format!(
+            "SELECT * FROM watches WHERE target = ?1 AND agent = ?2 AND origin = ?3 AND task_id = ?4 AND {and}"
+        ))?;
+        let task =
+            params![given.target.as_str(), given.agent, given.origin, given.task_id.as_str()];
+        if let Some(known) = known.query_row(task, watch).optional()? {
+            return Ok(Some(known));
+        }
+    }
+    Ok(None)
+}
+
+fn insert(scope: &WriteScope<'_>, given: &WatchRecord) -> Result<WatchRecord, DbError> {
     let mut insert = scope.connection.prepare_cached(
         "INSERT INTO watches (
              id, epoch, target, workspace, agent, origin, task_id, context_id, push_token, source, started_at, state,
              round, told, text, delivery_key, goes_on, failures, not_found, not_found_since, next_check_at, last_seen,
-             hops, source_ref, message_id
+             hops, source_ref, message_id, continuations, followed
          ) VALUES (
              :id, :epoch, :target, :workspace, :agent, :origin, :task_id, :context_id, :push_token, :source,
              :started_at, :state, :round, :told, :text, :delivery_key, :goes_on, :failures, :not_found,
-             :not_found_since, :next_check_at, :last_seen, :hops, :source_ref, :message_id
+             :not_found_since, :next_check_at, :last_seen, :hops, :source_ref, :message_id,
+             :continuations, :followed
          )",
     )?;
-    with_columns(given, given.epoch, &[], |columns| insert.execute(columns))?;
+    let continuations: (&str, &dyn ToSql) = (":continuations", &given.continuations);
+    with_columns(given, given.epoch, &[continuations], |columns| insert.execute(columns))?;
     Ok(given.clone())
 }
 
-/// Writes a watch with the next epoch if its kept epoch is the expected one.
+/// Writes a watch with the next epoch if its kept epoch is the expected one. Its continuations are counted by sends alone.
 pub(crate) fn update(
     scope: &WriteScope<'_>,
     expected_epoch: u64,
@@ -50,7 +80,7 @@ pub(crate) fn update(
              started_at = :started_at, state = :state, round = :round, told = :told, text = :text,
              delivery_key = :delivery_key, goes_on = :goes_on, failures = :failures, not_found = :not_found,
              not_found_since = :not_found_since, next_check_at = :next_check_at, last_seen = :last_seen, hops = :hops,
-             source_ref = :source_ref, message_id = :message_id
+             source_ref = :source_ref, message_id = :message_id, followed = :followed
          WHERE id = :id AND epoch = :expected_epoch",
     )?;
     let expected = i64::try_from(expected_epoch)?;
@@ -63,10 +93,13 @@ pub(crate) fn update(
     Ok(written == 1)
 }
 
-/// The watches that are not done, oldest first.
+/// The watches that are not done, or have to go on, oldest first.
 pub(crate) fn live(connection: &Connection) -> Result<Vec<WatchRecord>, DbError> {
-    let mut statement =
-        connection.prepare_cached("SELECT * FROM watches WHERE state <> 'done' ORDER BY place")?;
+    let mut statement = connection.prepare_cached(
+        "SELECT * FROM watches WHERE state <> 'done'
+         UNION ALL SELECT * FROM watches WHERE state = 'done' AND continuations > followed
+         ORDER BY place",
+    )?;
     let watches = statement.query_map([], watch)?;
     Ok(watches.collect::<Result<_, _>>()?)
 }
@@ -130,6 +163,7 @@ fn with_columns<T>(
         (":hops", &watch.hops),
         (":source_ref", &watch.source_ref),
         (":message_id", &message_id),
+        (":followed", &watch.followed),
     ]);
     columns.extend_from_slice(more);
     Ok(run(&columns)?)
@@ -165,5 +199,7 @@ fn watch(row: &Row<'_>) -> rusqlite::Result<WatchRecord> {
         hops: count(row, "hops")?,
         source_ref: row.get("source_ref")?,
         message_id: optional_id(row, "message_id", MessageId::new)?,
+        continuations: count(row, "continuations")?,
+        followed: count(row, "followed")?,
     })
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
+use jiff::Timestamp;
 use tokio::sync::watch;
 use volcanic_a2a_types::MessageId;
 use volcanic_a2a_watch::{SendRecord, WatchId, WatchRecord, WatchStore, WatchStoreError};
@@ -135,8 +136,12 @@ impl SessionStore for MortalStore {
 
 #[async_trait]
 impl WatchStore for MortalStore {
-    async fn begin_send(&self, send: &SendRecord) -> Result<(), WatchStoreError> {
-        self.write(self.store.begin_send(send)).await
+    async fn begin_send(
+        &self,
+        send: &SendRecord,
+        unattended_limit: u32,
+    ) -> Result<bool, WatchStoreError> {
+        self.write(self.store.begin_send(send, unattended_limit)).await
     }
 
     async fn send_known(
@@ -153,6 +158,14 @@ impl WatchStore for MortalStore {
         reason: &str,
     ) -> Result<(), WatchStoreError> {
         self.write(self.store.note_unsent(message_id, reason)).await
+    }
+
+    async fn note_sought(
+        &self,
+        message_id: &MessageId,
+        since: Timestamp,
+    ) -> Result<(), WatchStoreError> {
+        self.write(self.store.note_sought(message_id, since)).await
     }
 
     async fn end_send(&self, message_id: &MessageId, reason: &str) -> Result<(), WatchStoreError> {

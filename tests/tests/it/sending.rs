@@ -336,6 +336,7 @@ async fn hops_incremented() {
         task_id: None,
         hops: 2,
         source_ref: None,
+        unattended: None,
     };
     let sent = within(assistant.watches.send(
         order,

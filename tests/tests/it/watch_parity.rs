@@ -25,6 +25,7 @@ enum Op {
     Begin { message: u8, unsent: bool },
     Known { message: u8, watch: Option<Given> },
     Unsent { message: u8 },
+    Sought { message: u8 },
     End { message: u8 },
     Add(Given),
     AddAll(Vec<Given>),
@@ -61,6 +62,7 @@ fn op() -> impl Strategy<Value = Op> {
         4 => (message(), any::<bool>()).prop_map(|(message, unsent)| Op::Begin { message, unsent }),
         4 => (message(), option::weighted(0.7, given())).prop_map(|(message, watch)| Op::Known { message, watch }),
         3 => message().prop_map(|message| Op::Unsent { message }),
+        2 => message().prop_map(|message| Op::Sought { message }),
         3 => message().prop_map(|message| Op::End { message }),
         4 => given().prop_map(Op::Add),
         2 => vec(given(), 0..4).prop_map(Op::AddAll),
@@ -89,8 +91,7 @@ async fn run(store: &dyn WatchStore, op: &Op) -> Told {
 async fn try_run(store: &dyn WatchStore, op: &Op) -> Result<Told, WatchStoreError> {
     Ok(match op {
         Op::Begin { message, unsent } => {
-            store.begin_send(&send(*message, *unsent)).await?;
-            Told::Done
+            Told::Is(store.begin_send(&send(*message, *unsent), 2).await?)
         }
         Op::Known { message, watch } => {
             let watch = watch.map(record);
@@ -99,6 +100,10 @@ async fn try_run(store: &dyn WatchStore, op: &Op) -> Result<Told, WatchStoreErro
         }
         Op::Unsent { message } => {
             store.note_unsent(&message_id(*message), "refused").await?;
+            Told::Done
+        }
+        Op::Sought { message } => {
+            store.note_sought(&message_id(*message), start()).await?;
             Told::Done
         }
         Op::End { message } => {
@@ -151,6 +156,8 @@ fn send(number: u8, unsent: bool) -> SendRecord {
         started_at: start(),
         state: SendState::Sending,
         end_reason: unsent.then(|| "no such agent".to_owned()),
+        unattended: number.is_multiple_of(2).then(|| "owner".to_owned()),
+        sought_since: None,
     }
 }
 
@@ -185,6 +192,8 @@ fn record(given: Given) -> WatchRecord {
         hops: u32::from(salt % 7),
         source_ref: third.then(|| "9".to_owned()),
         message_id: even.then(|| message_id(salt % 4)),
+        continuations: u32::from(salt % 3),
+        followed: u32::from(salt % 2),
     }
 }
 

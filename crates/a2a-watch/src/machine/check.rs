@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
-use super::{After, ORIGIN_MOVED, ReadResult, SettledState, Watch, WatchEffect};
+use super::{After, ORIGIN_MOVED, ReadResult, SettledState, Watch, WatchEffect, elapsed};
 use crate::config::WatchConfig;
 use crate::notice;
 use crate::record::{WatchRecord, WatchSource, WatchState};
@@ -13,7 +13,7 @@ use crate::record::{WatchRecord, WatchSource, WatchState};
 const SAVES_AGAIN: u32 = 3;
 
 /// The part of a record that is worth a write of its own after a read.
-type Notes = (u32, u32, Option<Timestamp>, Option<String>, bool);
+type Notes = (u32, u32, Option<Timestamp>, Option<String>, bool, WatchSource);
 
 fn notes(record: &WatchRecord) -> Notes {
     (
@@ -22,6 +22,7 @@ fn notes(record: &WatchRecord) -> Notes {
         record.not_found_since,
         record.last_seen.clone(),
         record.context_id.is_some(),
+        record.source,
     )
 }
 
@@ -33,6 +34,9 @@ impl Watch {
         config: &WatchConfig,
     ) -> WatchEffect {
         let before = notes(&self.record);
+        if result.is_of_the_agent() {
+            self.blame_stream(config);
+        }
         if result != ReadResult::AgentMissing {
             self.missing_since = None;
         }
@@ -52,30 +56,30 @@ impl Watch {
                     return self.tell(state, text);
                 }
                 self.failed(reason);
-                self.pause(config, None)
+                self.pause(now, config, None)
             }
             ReadResult::ToldBefore { state, context_id } => {
                 self.seen(&state.label, context_id);
                 // A task that can still go on may yet do so with the message that was sent.
-                if state.is_final && !self.continued {
+                if state.is_final && !self.record.is_behind() {
                     self.record.state = WatchState::Done;
                     return self.write(After::End);
                 }
-                self.pause(config, None)
+                self.pause(now, config, None)
             }
             ReadResult::Unsettled { label, context_id } => {
                 self.seen(&label, context_id);
-                self.pause(config, None)
+                self.pause(now, config, None)
             }
             ReadResult::Failed { reason, retry_after } => {
                 self.failed(reason);
-                self.pause(config, retry_after)
+                self.pause(now, config, retry_after)
             }
             ReadResult::NotFound => {
                 if self.count_not_found(now, config) {
                     return self.claim("not-found", notice::not_found(&self.record), false);
                 }
-                self.pause(config, None)
+                self.pause(now, config, None)
             }
             ReadResult::AgentMissing => match self.missing_wait(now, config) {
                 Some(wait) => wait,
@@ -84,16 +88,21 @@ impl Watch {
             ReadResult::AgentsFileBad { reason } => {
                 // A file that is being edited never ends a watch, however long it takes.
                 self.failed(reason);
-                let pause = self.pause(config, None);
+                let pause = self.pause(now, config, None);
                 return self.note_and_rest(&before, now, pause);
             }
-            ReadResult::OriginMoved => {
-                self.failed("its entry points to another origin now".to_owned());
-                if !self.record.told.iter().any(|told| told == ORIGIN_MOVED) {
-                    return self.claim(ORIGIN_MOVED, notice::origin_moved(&self.record), true);
-                }
-                config.poll_pauses.last().copied().unwrap_or_default()
+            ReadResult::OriginKnown { origin } => {
+                self.record.origin = origin;
+                return self.write(After::Locate);
             }
+            ReadResult::FollowedElsewhere => {
+                self.record.state = WatchState::Done;
+                return self.write(After::End);
+            }
+            ReadResult::OriginMoved => match self.moved_wait(config) {
+                Some(wait) => wait,
+                None => return self.claim(ORIGIN_MOVED, notice::origin_moved(&self.record), true),
+            },
         };
         let left = self.time_left(now, config);
         if left.is_zero() {
@@ -143,6 +152,14 @@ impl Watch {
         (since == now || !wait.is_zero()).then_some(wait)
     }
 
+    /// How long until the agent's entry is looked at again; `None` when the owner does not know that it moved.
+    fn moved_wait(&mut self, config: &WatchConfig) -> Option<Duration> {
+        self.close_stream();
+        self.failed("its entry points to another origin now".to_owned());
+        let is_told = self.record.told.iter().any(|told| told == ORIGIN_MOVED);
+        is_told.then(|| config.poll_pauses.last().copied().unwrap_or_default())
+    }
+
     fn tell(&mut self, state: SettledState, text: String) -> WatchEffect {
         self.note_outcome(state.mark);
         self.claim(&state.label, text, state.label == super::AUTH_REQUIRED)
@@ -153,19 +170,22 @@ impl Watch {
         self.record.delivery_key = self.record.key_for(label);
         self.record.text = Some(text);
         self.record.goes_on = goes_on;
+        self.close_stream();
         self.write(After::Deliver)
     }
 
     /// The pause before the next read.
     pub(super) fn pause(
         &mut self,
+        now: Timestamp,
         config: &WatchConfig,
         retry_after: Option<Duration>,
     ) -> Duration {
-        let own = if self.record.source == WatchSource::Push && self.record.failures == 0 {
-            config.safety_read
-        } else {
-            self.poll_pause(config)
+        let undisturbed = self.record.failures == 0;
+        let own = match self.stream_pause(now, config) {
+            Some(pause) if undisturbed => pause,
+            None if undisturbed && self.record.source == WatchSource::Push => config.safety_read,
+            Some(_) | None => self.poll_pause(config),
         };
         own.max(retry_after.unwrap_or_default().min(config.retry_after_cap))
     }
@@ -183,12 +203,7 @@ impl Watch {
             .map_or(Duration::ZERO, |last| config.push_gap.saturating_sub(elapsed(last, now)))
     }
 
-    fn time_left(&self, now: Timestamp, config: &WatchConfig) -> Duration {
+    pub(super) fn time_left(&self, now: Timestamp, config: &WatchConfig) -> Duration {
         config.watch_timeout.saturating_sub(elapsed(self.record.started_at, now))
     }
-}
-
-/// The time between two moments, zero when the wall clock was set back.
-fn elapsed(since: Timestamp, now: Timestamp) -> Duration {
-    Duration::try_from(now.duration_since(since).max(SignedDuration::ZERO)).unwrap_or_default()
 }

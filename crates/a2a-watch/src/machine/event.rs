@@ -12,7 +12,7 @@ use super::SettledState;
 pub(crate) enum WatchEvent {
     /// The timer rang.
     Due,
-    /// A push with the right token arrived.
+    /// A push with the right token arrived, or a stream tells that the task may have settled.
     Pushed,
     /// The read ended.
     Read(ReadResult),
@@ -51,7 +51,24 @@ pub(crate) enum WatchEvent {
     /// The caller that holds the watch sent another message to the task.
     Continued(Continuation),
     /// Somebody who does not hold the watch sent another message to the task.
-    ContinuedBeside,
+    ContinuedBeside {
+        /// [`crate::WatchRecord::continuations`] with it.
+        continuations: u32,
+    },
+    /// A call that the watch waits for had not begun and is taken back.
+    Withdrawn,
+    /// The stream that was asked for is open.
+    StreamOpened,
+    /// The stream that was asked for cannot be had now.
+    StreamFailed,
+    /// The stream that was open ended, or broke.
+    StreamEnded,
+    /// The agent has no streams.
+    NoStreams,
+    /// There are as many streams as there may be.
+    NoPlace,
+    /// There may be one stream more.
+    Place,
 }
 
 /// Another message to a watched task.
@@ -120,6 +137,32 @@ pub(crate) enum ReadResult {
     },
     /// The agent's entry points to another origin now.
     OriginMoved,
+    /// Where an imported task runs was not known; its agent's entry tells.
+    OriginKnown {
+        /// The origin.
+        origin: String,
+    },
+    /// Another watch of the conversation follows the same task.
+    FollowedElsewhere,
+}
+
+impl ReadResult {
+    /// Whether the agent itself said something about the task.
+    pub(super) fn is_of_the_agent(&self) -> bool {
+        match self {
+            Self::Unsettled { .. }
+            | Self::Settled { .. }
+            | Self::Unsaved { .. }
+            | Self::ToldBefore { .. }
+            | Self::NotFound => true,
+            Self::Failed { .. }
+            | Self::AgentMissing
+            | Self::AgentsFileBad { .. }
+            | Self::OriginMoved
+            | Self::OriginKnown { .. }
+            | Self::FollowedElsewhere => false,
+        }
+    }
 }
 
 /// What the registry does for a watch.
@@ -129,6 +172,8 @@ pub(crate) enum WatchEffect {
     Wait(Duration),
     /// Read the task.
     Read,
+    /// Open a stream, in place of one that is held.
+    Subscribe,
     /// Write the record under its epoch.
     Write,
     /// Give the remote a push config.

@@ -46,7 +46,8 @@ impl Bench {
     fn watching() -> Self {
         let mut bench = Self::new();
         assert_eq!(bench.feed(release(None)), Some(WatchEffect::Write));
-        assert_eq!(bench.feed(WatchEvent::Written), wait(15));
+        assert_eq!(bench.feed(WatchEvent::Written), Some(WatchEffect::Subscribe));
+        assert_eq!(bench.feed(WatchEvent::NoStreams), wait(15));
         bench
     }
 
@@ -160,7 +161,7 @@ fn result_for_an_unknown_conversation_waits_for_a_flush() {
     let mut bench = Bench::watching();
     bench.check(settled("completed"));
     assert_eq!(bench.feed(WatchEvent::NotNow), None);
-    assert_eq!(bench.watch.availability(), Availability::Over);
+    assert_eq!(bench.watch.availability(), Availability::Kept);
     assert_eq!(bench.feed(WatchEvent::Flush), Some(WatchEffect::Deliver));
 }
 
@@ -344,24 +345,225 @@ fn first_push_reads_at_once_and_a_burst_costs_one_more_read() {
 }
 
 #[test]
-fn refused_push_config_makes_the_watch_poll() {
+fn refused_push_config_makes_the_watch_subscribe_or_poll() {
     let mut bench = Bench::new();
     bench.feed(release(Some("token")));
     bench.feed(WatchEvent::Written);
     assert_eq!(bench.feed(WatchEvent::NotRegistered), Some(WatchEffect::Write));
-    assert_eq!(bench.feed(WatchEvent::Written), wait(15));
+    assert_eq!(bench.feed(WatchEvent::Written), Some(WatchEffect::Subscribe));
+    assert_eq!(bench.feed(WatchEvent::NoStreams), wait(15));
     let record = bench.watch.record();
     assert_eq!((record.source, record.push_token.is_none()), (WatchSource::Poll, true));
 }
 
 #[test]
-fn push_watch_without_a_listener_polls_after_a_restart() {
+fn push_watch_without_a_listener_subscribes_after_a_restart() {
     let mut kept = record();
     kept.state = WatchState::Watching;
     kept.source = WatchSource::Push;
     kept.push_token = Some(Secret::from("token"));
     let (watch, effect) = Watch::restored(kept, start(), Duration::ZERO, None);
     assert_eq!((effect, watch.record().source), (Some(WatchEffect::Write), WatchSource::Poll));
+    let mut bench = Bench { watch, ..Bench::new() };
+    assert_eq!(bench.feed(WatchEvent::Written), wait(0));
+    assert_eq!(bench.feed(WatchEvent::Due), Some(WatchEffect::Subscribe));
+    assert_eq!(bench.feed(WatchEvent::NoStreams), Some(WatchEffect::Read));
+}
+
+/// A watch that holds a stream, its first read over.
+fn subscribed() -> Bench {
+    let mut bench = Bench::new();
+    bench.feed(release(None));
+    assert_eq!(bench.feed(WatchEvent::Written), Some(WatchEffect::Subscribe));
+    assert_eq!(bench.feed(WatchEvent::StreamOpened), Some(WatchEffect::Read));
+    assert_eq!(bench.read(working()), wait(300));
+    assert_eq!(bench.watch.record().source, WatchSource::Subscribe);
+    bench
+}
+
+#[test]
+fn stream_is_held_five_minutes_and_the_task_is_read_after_every_connect() {
+    let mut bench = subscribed();
+    for _ in 0..5 {
+        bench.pass(300);
+        assert_eq!(bench.feed(WatchEvent::Due), Some(WatchEffect::Subscribe));
+        assert!(bench.watch.is_streaming(), "the place is kept");
+        assert_eq!(bench.feed(WatchEvent::StreamOpened), Some(WatchEffect::Read));
+        assert_eq!(bench.read(working()), wait(300));
+    }
+}
+
+#[test]
+fn hint_of_a_stream_reads_at_once_and_a_burst_costs_one_more_read() {
+    let mut bench = subscribed();
+    bench.pass(60);
+    assert_eq!(bench.feed(WatchEvent::Pushed), Some(WatchEffect::Read));
+    assert_eq!(bench.feed(WatchEvent::Pushed), None);
+    assert_eq!(bench.read(working()), wait(5));
+    bench.pass(5);
+    assert_eq!(bench.check(working()), wait(235), "the stream is held on");
+}
+
+#[test]
+fn third_failure_of_a_stream_in_a_row_makes_the_watch_poll() {
+    let mut bench = subscribed();
+    for seconds in [1, 5] {
+        assert_eq!(bench.feed(WatchEvent::StreamEnded), Some(WatchEffect::Read));
+        assert!(!bench.watch.is_streaming());
+        assert_eq!(bench.read(working()), wait(seconds));
+        bench.pass(seconds);
+        assert_eq!(bench.feed(WatchEvent::Due), Some(WatchEffect::Subscribe));
+        assert_eq!(bench.feed(WatchEvent::StreamOpened), Some(WatchEffect::Read));
+        assert_eq!(bench.read(working()), wait(300));
+    }
+    assert_eq!(bench.feed(WatchEvent::StreamEnded), Some(WatchEffect::Read));
+    assert_eq!(bench.read(working()), wait(15));
+    assert_eq!(bench.watch.record().source, WatchSource::Poll);
+    assert_eq!(bench.check(working()), wait(30));
+}
+
+#[test]
+fn stream_that_was_held_to_its_end_forgives_earlier_failures() {
+    let mut bench = subscribed();
+    for _ in 0..4 {
+        assert_eq!(bench.feed(WatchEvent::StreamEnded), Some(WatchEffect::Read));
+        assert_eq!(bench.read(working()), wait(1));
+        bench.pass(1);
+        bench.feed(WatchEvent::Due);
+        bench.feed(WatchEvent::StreamOpened);
+        assert_eq!(bench.read(working()), wait(300));
+        bench.pass(300);
+        assert_eq!(bench.feed(WatchEvent::Due), Some(WatchEffect::Subscribe));
+        bench.feed(WatchEvent::StreamOpened);
+        assert_eq!(bench.read(working()), wait(300));
+    }
+}
+
+#[test]
+fn stream_that_ends_with_its_agent_is_no_failure_of_streams() {
+    let mut bench = subscribed();
+    for seconds in [15, 30, 60, 120, 300, 300] {
+        let ended = if seconds == 15 { WatchEvent::StreamEnded } else { WatchEvent::StreamFailed };
+        assert_eq!(bench.feed(ended), Some(WatchEffect::Read));
+        assert_eq!(bench.read(failed(None)), wait(seconds));
+        bench.pass(seconds);
+        assert_eq!(bench.feed(WatchEvent::Due), Some(WatchEffect::Subscribe));
+    }
+    assert_eq!(bench.feed(WatchEvent::StreamOpened), Some(WatchEffect::Read));
+    assert_eq!(bench.read(working()), wait(300));
+}
+
+#[test]
+fn stream_that_cannot_be_opened_lets_the_task_be_read() {
+    let mut bench = Bench::new();
+    bench.feed(release(None));
+    bench.feed(WatchEvent::Written);
+    assert_eq!(bench.feed(WatchEvent::StreamFailed), Some(WatchEffect::Read));
+    assert_eq!(bench.read(settled("completed")), Some(WatchEffect::Deliver));
+}
+
+#[test]
+fn watch_without_a_place_polls_until_there_is_one() {
+    let mut bench = Bench::new();
+    bench.feed(release(None));
+    bench.feed(WatchEvent::Written);
+    assert_eq!(bench.feed(WatchEvent::NoPlace), wait(15));
+    assert_eq!(bench.check(working()), wait(30));
+    assert!(bench.watch.waits_for_place());
+    assert_eq!(bench.feed(WatchEvent::Place), Some(WatchEffect::Subscribe));
+    assert_eq!(bench.feed(WatchEvent::StreamOpened), Some(WatchEffect::Read));
+    assert_eq!(bench.read(working()), wait(300));
+}
+
+#[test]
+fn nothing_is_listened_for_while_an_outcome_is_told() {
+    let mut bench = subscribed();
+    bench.feed(WatchEvent::Pushed);
+    assert_eq!(bench.read(settled("auth-required")), Some(WatchEffect::Deliver));
+    assert!(!bench.watch.is_streaming());
+    assert_eq!(bench.feed(WatchEvent::Delivered), Some(WatchEffect::Write));
+    assert_eq!(bench.feed(WatchEvent::Written), Some(WatchEffect::Subscribe));
+}
+
+#[test]
+fn overdue_watch_is_read_before_its_stream_is_opened_anew() {
+    let mut bench = subscribed();
+    bench.pass(86_400);
+    assert_eq!(bench.check(working()), Some(WatchEffect::Deliver));
+    assert_eq!(bench.watch.record().delivery_key, "a2a:w1:no-result");
+}
+
+#[test]
+fn watch_that_was_held_is_checked_when_it_would_have_been() {
+    let mut bench = Bench::watching();
+    bench.check(working());
+    bench.check(working());
+    bench.pass(10);
+    bench.feed(WatchEvent::Hold);
+    bench.pass(5);
+    assert_eq!(bench.feed(release(None)), wait(45));
+}
+
+#[test]
+fn call_that_has_not_begun_can_be_taken_back() {
+    let mut bench = Bench::watching();
+    bench.feed(WatchEvent::Due);
+    assert_eq!(bench.watch.call(), Some(WatchEffect::Read));
+    assert_eq!(bench.feed(WatchEvent::Withdrawn), None);
+    assert_eq!(bench.watch.availability(), Availability::Free);
+    bench.feed(WatchEvent::Hold);
+    assert_eq!(bench.feed(release(None)), wait(0));
+    assert_eq!(bench.check(working()), wait(30));
+}
+
+#[test]
+fn confirmation_that_comes_when_nobody_holds_the_watch_counts() {
+    let confirmed = || WatchEvent::Confirmed { state: state("completed"), push_token: None };
+    let mut idle = Bench::watching();
+    assert_eq!(idle.feed(confirmed()), Some(WatchEffect::Write));
+    assert_eq!(idle.feed(WatchEvent::Written), Some(WatchEffect::End));
+    let mut reading = Bench::watching();
+    reading.feed(WatchEvent::Due);
+    assert_eq!(reading.feed(confirmed()), None);
+    assert_eq!(reading.read(working()), wait(0));
+    assert_eq!(reading.feed(WatchEvent::Due), Some(WatchEffect::Write));
+    assert_eq!(reading.feed(WatchEvent::Written), Some(WatchEffect::End));
+}
+
+#[test]
+fn kept_text_can_be_told_by_who_holds_the_watch() {
+    let mut bench = Bench::watching();
+    bench.check(settled("completed"));
+    bench.feed(WatchEvent::NotNow);
+    bench.feed(WatchEvent::Hold);
+    assert_eq!(bench.feed(release(None)), Some(WatchEffect::Deliver), "it was not told");
+    bench.feed(WatchEvent::NotNow);
+    bench.feed(WatchEvent::Hold);
+    let confirmed = WatchEvent::Confirmed { state: state("completed"), push_token: None };
+    assert_eq!(bench.feed(confirmed), Some(WatchEffect::Write));
+    assert_eq!(bench.watch.record().text, None);
+    assert_eq!(bench.feed(WatchEvent::Written), Some(WatchEffect::End));
+}
+
+#[test]
+fn tombstone_that_a_message_overtook_goes_on_after_a_restart() {
+    let mut done = record();
+    (done.state, done.continuations) = (WatchState::Done, 1);
+    let (watch, effect) = Watch::restored(done, start(), Duration::ZERO, None);
+    let record = watch.record();
+    assert_eq!((effect, record.state), (Some(WatchEffect::Write), WatchState::Watching));
+    assert_eq!((record.round, record.is_behind()), (1, false));
+}
+
+#[test]
+fn clock_that_was_set_back_puts_nothing_off() {
+    let mut bench = Bench::watching();
+    bench.pass(3600);
+    bench.check(ReadResult::AgentMissing);
+    bench.now -= Duration::from_mins(50);
+    assert_eq!(bench.check(ReadResult::AgentMissing), wait(5));
+    bench.pass(5);
+    assert_eq!(bench.check(ReadResult::AgentMissing), Some(WatchEffect::Deliver));
 }
 
 #[test]
@@ -388,7 +590,7 @@ fn confirmed_auth_required_goes_on() {
     let mut bench = Bench::new();
     let confirmed = WatchEvent::Confirmed { state: state("auth-required"), push_token: None };
     assert_eq!(bench.feed(confirmed), Some(WatchEffect::Write));
-    assert_eq!(bench.feed(WatchEvent::Written), wait(15));
+    assert_eq!(bench.feed(WatchEvent::Written), Some(WatchEffect::Subscribe));
     assert_eq!(bench.watch.record().told, ["auth-required#1", "auth-required"]);
 }
 
@@ -426,7 +628,7 @@ fn continuation_makes_every_state_worth_telling_again() {
 fn message_sent_while_a_question_is_delivered_keeps_the_watch_going() {
     let mut bench = Bench::watching();
     bench.check(settled("input-required"));
-    assert_eq!(bench.feed(WatchEvent::ContinuedBeside), None);
+    assert_eq!(bench.feed(WatchEvent::ContinuedBeside { continuations: 1 }), None);
     assert_eq!(bench.feed(WatchEvent::Delivered), Some(WatchEffect::Write));
     assert_eq!(bench.feed(WatchEvent::Written), wait(15));
     assert_eq!(bench.watch.record().round, 1);
@@ -440,7 +642,7 @@ fn message_sent_while_a_question_is_delivered_keeps_the_watch_going() {
 fn outcome_that_a_message_beside_it_did_not_change_is_not_told_again() {
     let mut bench = Bench::watching();
     bench.check(settled("completed"));
-    assert_eq!(bench.feed(WatchEvent::ContinuedBeside), None);
+    assert_eq!(bench.feed(WatchEvent::ContinuedBeside { continuations: 1 }), None);
     assert_eq!(bench.feed(WatchEvent::Delivered), Some(WatchEffect::Write));
     assert_eq!(bench.feed(WatchEvent::Written), wait(15));
     assert_eq!(bench.watch.record().told, ["completed#1"]);
@@ -452,7 +654,7 @@ fn outcome_that_a_message_beside_it_did_not_change_is_not_told_again() {
 fn question_that_a_message_beside_it_did_not_change_is_followed_on() {
     let mut bench = Bench::watching();
     bench.check(settled("input-required"));
-    bench.feed(WatchEvent::ContinuedBeside);
+    bench.feed(WatchEvent::ContinuedBeside { continuations: 1 });
     bench.feed(WatchEvent::Delivered);
     bench.feed(WatchEvent::Written);
     assert_eq!(bench.check(told_before("input-required")), wait(30));
@@ -464,7 +666,7 @@ fn message_sent_while_the_tombstone_is_written_keeps_the_watch_going() {
     let mut bench = Bench::watching();
     bench.check(settled("completed"));
     assert_eq!(bench.feed(WatchEvent::Delivered), Some(WatchEffect::Write));
-    assert_eq!(bench.feed(WatchEvent::ContinuedBeside), None);
+    assert_eq!(bench.feed(WatchEvent::ContinuedBeside { continuations: 1 }), None);
     assert_eq!(bench.feed(WatchEvent::Written), Some(WatchEffect::Write));
     assert_eq!(bench.feed(WatchEvent::Written), wait(15));
     let record = bench.watch.record();

@@ -8,6 +8,7 @@ use volcanic_a2a_client::{ClientError, RemoteAgent, SavedOutcome};
 use volcanic_a2a_types::{A2aErrorKind, Task};
 
 use super::context::Context;
+use super::context::stays_at;
 use super::reading::save_outcome;
 use crate::machine::SettledState;
 use crate::order::{AgentError, AgentReport, AgentsError, AgentsReport, TaskError, TaskQuery};
@@ -34,14 +35,21 @@ pub(super) struct Asked {
     pub(super) refused: Option<String>,
 }
 
-/// Asks for a task, or asks to cancel it. `watched` is left for the caller of this to fill in.
+/// Asks for a task, or asks to cancel it, at the `origin` where it is watched. `watched` is left for the caller of this to
+/// fill in.
 pub(super) async fn ask(
     context: &Context,
     query: &TaskQuery,
     ask: Ask,
+    origin: Option<&str>,
 ) -> Result<Asked, TaskError> {
     let agent = |source| TaskError::Agent { source, watched: false };
-    let remote = context.remote(&query.workspace, &query.agent).await.map_err(agent)?;
+    let entry = context.entry(&query.workspace, &query.agent).await.map_err(agent)?;
+    if let Some(origin) = origin.filter(|origin| !origin.is_empty()) {
+        stays_at(&entry, origin).map_err(agent)?;
+    }
+    let remote = context.connect(&query.workspace, &entry).await;
+    let remote = remote.map_err(|error| agent(AgentError::Client(error)))?;
     let mut refused = None;
     let task = match ask {
         Ask::Status => remote.get_task(&query.task_id, Some(0)).await,

@@ -5,10 +5,11 @@ use std::time::Duration;
 use futures::StreamExt as _;
 use tokio::time::Instant;
 use volcanic_a2a_client::{ClientError, EventStream, RemoteAgent, SavedOutcome};
-use volcanic_a2a_types::{StreamResponse, Task, TaskId};
+use volcanic_a2a_types::{Task, TaskId};
 
 use super::context::Context;
 use super::reading::save;
+use super::streaming::is_hint;
 use crate::machine::SettledState;
 use crate::record::WatchRecord;
 
@@ -22,10 +23,18 @@ pub(super) enum Waited {
         outcome: Box<SavedOutcome>,
     },
     /// It did not, or nobody waits any longer.
-    Unsettled {
-        /// Whether there was a hint that it has settled.
-        hinted: bool,
-    },
+    Unsettled(Progress),
+}
+
+/// What is known of a task that is waited for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Progress {
+    /// Whether there was a hint that it has settled.
+    pub(super) hinted: bool,
+    /// The label of its state.
+    pub(super) state: String,
+    /// How long the agent asks to be left alone.
+    pub(super) put_off: Option<Duration>,
 }
 
 /// Waits for a task that the caller's message went to. `left` ends when the caller does.
@@ -33,20 +42,20 @@ pub(super) async fn attend(
     context: &Context,
     record: &WatchRecord,
     remote: &RemoteAgent,
-    mut hinted: bool,
+    mut progress: Progress,
     wait: Duration,
     left: impl Future<Output = ()>,
 ) -> Waited {
     if wait.is_zero() {
-        return Waited::Unsettled { hinted };
+        return Waited::Unsettled(progress);
     }
     let settled = tokio::select! {
         biased;
         () = context.stop.cancelled() => None,
         () = left => None,
-        settled = tokio::time::timeout(wait, settle(context, remote, &record.task_id, &mut hinted)) => settled.ok(),
+        settled = tokio::time::timeout(wait, settle(context, remote, &record.task_id, &mut progress)) => settled.ok(),
     };
-    let Some(task) = settled.flatten() else { return Waited::Unsettled { hinted } };
+    let Some(task) = settled.flatten() else { return Waited::Unsettled(progress) };
     let outcome = save(context, &record.workspace, remote, &task).await;
     Waited::Settled { state: SettledState::of(&task), outcome: Box::new(outcome) }
 }
@@ -57,31 +66,37 @@ async fn settle(
     context: &Context,
     remote: &RemoteAgent,
     task_id: &TaskId,
-    hinted: &mut bool,
+    progress: &mut Progress,
 ) -> Option<Task> {
-    if !*hinted && remote.streams() {
+    if !progress.hinted && remote.streams() {
         // A stream that fails or ends is one more hint; from then on the task is read at intervals.
         if let Ok(stream) = remote.subscribe(task_id).await {
-            *hinted = until_settled(stream).await;
+            progress.hinted = until_settled(stream).await;
         }
     }
     loop {
         let asked_at = Instant::now();
         match remote.get_task(task_id, Some(0)).await {
             Ok(task) if task.status.state.is_settled() => {
-                *hinted = true;
+                progress.hinted = true;
                 return Some(task);
             }
-            Ok(_) => {}
+            Ok(task) => {
+                progress.state = task.status.state.label();
+                progress.put_off = None;
+            }
             Err(error) if is_for_the_watch(&error) => {
-                *hinted = true;
+                progress.hinted = true;
                 return None;
             }
             Err(error) => {
                 tracing::debug!(task.id = %task_id, error = %error, "a read inside the wait failed");
+                progress.put_off =
+                    error.retry_after().map(|pause| pause.min(context.config.retry_after_cap));
             }
         }
-        tokio::time::sleep_until(asked_at + context.config.wait_poll).await;
+        let pause = context.config.wait_poll.max(progress.put_off.unwrap_or_default());
+        tokio::time::sleep_until(asked_at + pause).await;
     }
 }
 
@@ -94,14 +109,7 @@ fn is_for_the_watch(error: &ClientError) -> bool {
 /// Follows a stream until it hints at a settled task or ends; which of the two.
 async fn until_settled(mut stream: EventStream) -> bool {
     while let Some(Ok(event)) = stream.next().await {
-        let settled = match &event {
-            StreamResponse::Task(task) => task.status.state.is_settled(),
-            StreamResponse::StatusUpdate(update) => update.status.state.is_settled(),
-            StreamResponse::Message(_) => true,
-            // More of an artifact settles nothing, and neither does what we do not know.
-            _ => false,
-        };
-        if settled {
+        if is_hint(&event) {
             return true;
         }
     }

@@ -3,10 +3,11 @@
 use super::context::Context;
 use crate::delivery::{Delivery, DeliveryEnd};
 use crate::notice;
-use crate::record::{SendRecord, not_sent_key};
+use crate::record::{SendRecord, WatchRecord, not_sent_key};
 use volcanic_a2a_types::MessageId;
 
 /// A send without a task that stays open until its outcome is told.
+#[derive(Debug, Clone)]
 pub(super) struct OpenSend {
     pub(super) message_id: MessageId,
     /// What is delivered when nobody told it.
@@ -30,22 +31,31 @@ impl OpenSend {
     }
 }
 
-/// Closes a send, after delivering its outcome if `tell`. Goes on until it is on disk, except that an outcome for an
-/// unknown conversation stays open until the next start.
-pub(super) async fn close(context: &Context, open: &OpenSend, tell: bool) {
+/// How the closing of a send ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Closed {
+    /// It is on disk.
+    Done,
+    /// Its conversation is not known now, so it stays open.
+    Kept,
+}
+
+/// Closes a send, after delivering its outcome if `tell`. Goes on until it is on disk, or the outcome has to wait for its
+/// conversation.
+pub(super) async fn close(context: &Context, open: &OpenSend, tell: bool) -> Closed {
     let mut told = !tell;
     loop {
         if !told {
             match context.deps.delivery.deliver(&open.delivery).await {
                 Ok(DeliveryEnd::Delivered) => told = true,
-                Ok(DeliveryEnd::NotNow) => return,
+                Ok(DeliveryEnd::NotNow) => return Closed::Kept,
                 Err(error) => {
                     tracing::error!(error = %error, "the outcome of a send could not be delivered");
                 }
             }
         }
         if told && mark(context, open).await {
-            return;
+            return Closed::Done;
         }
         tokio::time::sleep(context.config.store_retry).await;
     }
@@ -54,7 +64,7 @@ pub(super) async fn close(context: &Context, open: &OpenSend, tell: bool) {
 /// Keeps a send that did not even come to be kept, so that it is told by the next process if this one does not get to it.
 pub(super) async fn keep_unsent(context: &Context, send: &SendRecord) -> bool {
     let store = &context.deps.store;
-    let Err(error) = store.begin_send(send).await else { return true };
+    let Err(error) = store.begin_send(send, u32::MAX).await else { return true };
     // A write that failed may have reached the disk.
     let reason = send.end_reason.as_deref().unwrap_or_default();
     if store.note_unsent(&send.message_id, reason).await.is_ok() {
@@ -64,12 +74,11 @@ pub(super) async fn keep_unsent(context: &Context, send: &SendRecord) -> bool {
     false
 }
 
-/// Keeps, tells and closes a send that did not leave, however long that takes.
-pub(super) async fn tell_unsent(context: &Context, send: &SendRecord, kept: bool) {
-    while !kept && !keep_unsent(context, send).await {
+/// Keeps a send that did not leave, however long that takes, so that it can be told.
+pub(super) async fn keep_to_tell(context: &Context, send: &SendRecord) {
+    while !keep_unsent(context, send).await {
         tokio::time::sleep(context.config.store_retry).await;
     }
-    close(context, &OpenSend::unsent(send), true).await;
 }
 
 /// Marks a send as ended for the reason that it has, if the store takes it at once.
@@ -82,16 +91,33 @@ pub(super) async fn end_unsent(context: &Context, send: &SendRecord) {
 
 /// Marks a send as known, however long that takes. Says `false` if the registry stopped first.
 pub(super) async fn mark_known(context: &Context, message_id: &MessageId) -> bool {
+    mark_as_known(context, message_id, None).await.is_some()
+}
+
+/// As [`mark_known`], counted as a message beside the watch of `record`, which is returned as the store has it then.
+pub(super) async fn count(
+    context: &Context,
+    message_id: &MessageId,
+    record: &WatchRecord,
+) -> Option<WatchRecord> {
+    mark_as_known(context, message_id, Some(record)).await.flatten()
+}
+
+async fn mark_as_known(
+    context: &Context,
+    message_id: &MessageId,
+    record: Option<&WatchRecord>,
+) -> Option<Option<WatchRecord>> {
     loop {
-        match context.deps.store.send_known(message_id, None).await {
-            Ok(_) => return true,
+        match context.deps.store.send_known(message_id, record).await {
+            Ok(kept) => return Some(kept),
             Err(error) => {
                 tracing::error!(error = %error, "a send could not be marked as known and is tried again");
             }
         }
         tokio::select! {
             () = tokio::time::sleep(context.config.store_retry) => {}
-            () = context.stop.cancelled() => return false,
+            () = context.stop.cancelled() => return None,
         }
     }
 }

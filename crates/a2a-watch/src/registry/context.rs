@@ -1,15 +1,21 @@
 //! What every job of the registry works with, and its connections to agents.
 
 use std::collections::HashMap;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
+use futures::FutureExt as _;
+use futures::future::{BoxFuture, Shared};
+use jiff::Timestamp;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use volcanic_a2a_client::{
-    AgentEntry, AgentsFile, AgentsFileError, ClientError, KeyResolver, RemoteAgent, read_agents,
+    AGENTS_FILE, AgentEntry, AgentsFile, AgentsFileError, ClientError, KeyResolver, RemoteAgent,
+    read_agents,
 };
-use volcanic_base::{Chance, Clock};
+use volcanic_base::{Chance, Clock, ConfinedDir};
 use volcanic_net::Transport;
 
 use crate::config::WatchConfig;
@@ -43,29 +49,95 @@ impl std::fmt::Debug for WatchDeps {
 /// Connections are dropped all at once when there are more: only an edited file makes them many.
 const MAX_CONNECTIONS: usize = 1024;
 
+/// A connection, or the making of one.
+struct Connection {
+    entry: AgentEntry,
+    remote: Shared<BoxFuture<'static, Result<RemoteAgent, ClientError>>>,
+}
+
+/// Files of agents are forgotten all at once when there are more.
+const MAX_FILES: usize = 1024;
+
+/// A file that changed this short a time ago may change again without looking different.
+const FILE_RESTS: Duration = Duration::from_secs(2);
+
+/// What tells one version of a file from another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct FileVersion {
+    device: u64,
+    inode: u64,
+    size: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl FileVersion {
+    /// The version that is there now; `None` when there is nothing to tell it by.
+    fn of_agents(workspace: &Path) -> Option<Self> {
+        let metadata = ConfinedDir::open(workspace).ok()?.metadata(AGENTS_FILE).ok()?;
+        Some(Self {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            size: metadata.size(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
+        })
+    }
+
+    fn is_at_rest(&self, now: Timestamp) -> bool {
+        let since = Timestamp::from_second(self.modified.0.max(self.changed.0));
+        since.is_ok_and(|since| now.duration_since(since).unsigned_abs() > FILE_RESTS)
+    }
+}
+
 pub(super) struct Context {
     pub(super) config: WatchConfig,
     pub(super) deps: WatchDeps,
     /// Cancelled at shutdown: jobs that may be repeated end at once.
     pub(super) stop: CancellationToken,
-    /// Limits the reads of watches; callers' own calls do not queue behind them.
-    pub(super) reads: Semaphore,
-    connections: Mutex<HashMap<(PathBuf, String), (AgentEntry, RemoteAgent)>>,
+    /// Limits the cards that are fetched for watches; callers' own do not queue behind them.
+    connects: Semaphore,
+    connections: Mutex<HashMap<(PathBuf, String), Connection>>,
+    files: Mutex<HashMap<PathBuf, (FileVersion, AgentsFile)>>,
 }
 
 impl Context {
     pub(super) fn new(config: WatchConfig, deps: WatchDeps, stop: CancellationToken) -> Self {
-        let reads = Semaphore::new(config.max_reads);
-        Self { config, deps, stop, reads, connections: Mutex::default() }
+        let connects = Semaphore::new(config.max_connects);
+        let (connections, files) = (Mutex::default(), Mutex::default());
+        Self { config, deps, stop, connects, connections, files }
     }
 
-    /// The workspace's agents as the file has them now.
+    /// The workspace's agents as the file has them now. It is parsed again when it changed.
     pub(super) async fn file(&self, workspace: &Path) -> Result<AgentsFile, AgentsFileError> {
         let workspace = workspace.to_owned();
-        match tokio::task::spawn_blocking(move || read_agents(&workspace)).await {
-            Ok(read) => read,
+        let known = self.files().get(&workspace).cloned();
+        let (now, path) = (self.deps.clock.now(), workspace.clone());
+        let read = tokio::task::spawn_blocking(move || {
+            let version = FileVersion::of_agents(&path);
+            match known {
+                Some((seen, file)) if version == Some(seen) => Ok((None, file)),
+                Some(_) | None => {
+                    let file = read_agents(&path)?;
+                    let version = version.filter(|version| version.is_at_rest(now));
+                    // What was changed while it was read is read again.
+                    let version = version.filter(|_| FileVersion::of_agents(&path) == version);
+                    Ok((version, file))
+                }
+            }
+        });
+        let (version, file) = match read.await {
+            Ok(read) => read?,
             Err(error) => std::panic::resume_unwind(error.into_panic()),
+        };
+        if let Some(version) = version {
+            let mut files = self.files();
+            if files.len() >= MAX_FILES {
+                files.clear();
+            }
+            files.insert(workspace, (version, file.clone()));
         }
+        Ok(file)
     }
 
     /// The agent's entry as the file has it now.
@@ -88,41 +160,68 @@ impl Context {
         })
     }
 
-    /// A connection to the agent, the kept one while its entry is the same.
+    /// A connection to the agent, the kept one while its entry is the same. Whoever needs it while it is made waits for the
+    /// same.
+    ///
+    /// # Cancel safety
+    /// Dropping the future leaves the making to the others.
     pub(super) async fn connect(
         &self,
         workspace: &Path,
         entry: &AgentEntry,
     ) -> Result<RemoteAgent, ClientError> {
         let name = (workspace.to_owned(), entry.name.as_str().to_owned());
-        if let Some((kept, remote)) = self.connections().get(&name)
-            && kept == entry
-        {
-            return Ok(remote.clone());
+        let making = {
+            let mut connections = self.connections();
+            match connections.get(&name) {
+                Some(kept) if kept.entry == *entry => kept.remote.clone(),
+                Some(_) | None => {
+                    if connections.len() >= MAX_CONNECTIONS {
+                        connections.clear();
+                    }
+                    let remote = self.make(entry).boxed().shared();
+                    let kept = Connection { entry: entry.clone(), remote: remote.clone() };
+                    connections.insert(name.clone(), kept);
+                    remote
+                }
+            }
+        };
+        let made = making.clone().await;
+        if made.is_err() {
+            let mut connections = self.connections();
+            if connections.get(&name).is_some_and(|kept| kept.remote.ptr_eq(&making)) {
+                connections.remove(&name);
+            }
         }
-        let remote = RemoteAgent::connect(
-            entry,
-            Arc::clone(&self.deps.transport),
-            Arc::clone(&self.deps.keys),
-            &self.config.client,
-        )
-        .await?;
-        let mut connections = self.connections();
-        if connections.len() >= MAX_CONNECTIONS {
-            connections.clear();
-        }
-        connections.insert(name, (entry.clone(), remote.clone()));
-        Ok(remote)
+        made
     }
 
-    /// The agent's connection by name, through its entry.
-    pub(super) async fn remote(
+    /// As [`Self::connect`], in its turn: a start with many agents must not reach out to all of them at once.
+    pub(super) async fn connect_for_watch(
         &self,
         workspace: &Path,
-        agent: &str,
-    ) -> Result<RemoteAgent, AgentError> {
-        let entry = self.entry(workspace, agent).await?;
-        self.connect(workspace, &entry).await.map_err(AgentError::Client)
+        entry: &AgentEntry,
+    ) -> Result<RemoteAgent, ClientError> {
+        let name = (workspace.to_owned(), entry.name.as_str().to_owned());
+        let ready = self
+            .connections()
+            .get(&name)
+            .filter(|kept| kept.entry == *entry)
+            .and_then(|kept| kept.remote.peek().cloned());
+        if let Some(ready) = ready {
+            return ready;
+        }
+        let _permit = self.connects.acquire().await;
+        self.connect(workspace, entry).await
+    }
+
+    fn make(
+        &self,
+        entry: &AgentEntry,
+    ) -> impl Future<Output = Result<RemoteAgent, ClientError>> + Send + use<> {
+        let (entry, config) = (entry.clone(), self.config.client.clone());
+        let (transport, keys) = (Arc::clone(&self.deps.transport), Arc::clone(&self.deps.keys));
+        async move { RemoteAgent::connect(&entry, transport, keys, &config).await }
     }
 
     /// Drops a connection after a failure: card or key may have changed.
@@ -130,9 +229,19 @@ impl Context {
         self.connections().remove(&(workspace.to_owned(), agent.to_owned()));
     }
 
-    fn connections(
-        &self,
-    ) -> std::sync::MutexGuard<'_, HashMap<(PathBuf, String), (AgentEntry, RemoteAgent)>> {
+    fn files(&self) -> MutexGuard<'_, HashMap<PathBuf, (FileVersion, AgentsFile)>> {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn connections(&self) -> MutexGuard<'_, HashMap<(PathBuf, String), Connection>> {
         self.connections.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Checks that an agent's entry points to where a task runs: nobody else is told of the task.
+pub(super) fn stays_at(entry: &AgentEntry, origin: &str) -> Result<(), AgentError> {
+    if entry.origin() == origin {
+        return Ok(());
+    }
+    Err(AgentError::Moved { agent: entry.name.to_string(), origin: origin.to_owned() })
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
+use volcanic_a2a_types::{ContextId, TaskId};
 
 use crate::order::{
     AgentsError, AgentsReport, SendEnd, SendError, SendOrder, TaskError, TaskQuery, TaskReport,
@@ -33,6 +34,17 @@ pub(super) struct SendCommand {
     pub(super) wait: Duration,
     pub(super) left: CancellationToken,
     pub(super) reply: oneshot::Sender<Result<SendEnd, SendError>>,
+    /// Used once the agent answered with a task.
+    pub(super) started: Option<oneshot::Sender<Started>>,
+}
+
+/// A task that a send led to.
+#[derive(Debug)]
+pub(super) struct Started {
+    pub(super) task_id: TaskId,
+    pub(super) context_id: Option<ContextId>,
+    /// The label of its state.
+    pub(super) state: String,
 }
 
 pub(super) struct AskCommand {
@@ -45,11 +57,13 @@ pub(super) struct AskCommand {
 #[derive(Debug, Clone)]
 pub struct WatchHandle {
     commands: mpsc::Sender<Command>,
+    /// How long after its wait a caller stays while the registry struggles with the disk.
+    patience: Duration,
 }
 
 impl WatchHandle {
-    pub(super) fn new(commands: mpsc::Sender<Command>) -> Self {
-        Self { commands }
+    pub(super) fn new(commands: mpsc::Sender<Command>, patience: Duration) -> Self {
+        Self { commands, patience }
     }
 
     /// Sends a message and waits up to `wait` for the task to settle; zero hands over at once.
@@ -71,13 +85,29 @@ impl WatchHandle {
         let (reply, end) = oneshot::channel();
         let left = CancellationToken::new();
         let _leave_on_drop = left.clone().drop_guard();
-        let command = Command::Send(Box::new(SendCommand { order, wait, left, reply }));
+        let (start, started) = oneshot::channel();
+        let command = SendCommand { order, wait, left, reply, started: Some(start) };
+        let command = Command::Send(Box::new(command));
         self.commands.send(command).await.map_err(|_| SendError::Stopped)?;
+        let overdue = async {
+            match started.await {
+                Ok(started) => {
+                    tokio::time::sleep(wait.saturating_add(self.patience)).await;
+                    started
+                }
+                // The message led to no task.
+                Err(_) => std::future::pending().await,
+            }
+        };
         tokio::select! {
             biased;
             // A registry that ends refuses what has not left; everything else is known at its next start.
             end = end => end.unwrap_or(Ok(SendEnd::Left)),
             () = cancel.cancelled() => Ok(SendEnd::Left),
+            // The registry goes on keeping the task, or finds the message again after a crash.
+            Started { task_id, context_id, state } = overdue => {
+                Ok(SendEnd::HandedOver { task_id, context_id, state })
+            }
         }
     }
 

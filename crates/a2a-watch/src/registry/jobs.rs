@@ -3,15 +3,19 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use tokio::sync::oneshot;
 use tracing::Instrument as _;
+use volcanic_a2a_client::EventStream;
 use volcanic_a2a_types::MessageId;
 
 use super::asking::Asked;
 use super::attending::Waited;
+use super::calls::Called;
+use super::closing::OpenSend;
 use super::handle::{AskCommand, SendCommand};
+use super::origins::Turn;
+use super::recovering::Recovered;
 use super::restoring::Restored;
-use super::sending::{Recovered, Sent};
+use super::sending::Sent;
 use super::{Followed, Registry, reading};
 use crate::delivery::{DeliveryEnd, DeliveryError};
 use crate::machine::{ReadResult, WatchEffect, WatchEvent};
@@ -20,13 +24,27 @@ use crate::record::{SendRecord, WatchId, WatchRecord};
 use crate::store::WatchStoreError;
 
 use super::settling::Waiting;
+use super::streaming::Opened;
 use super::tickets::TicketOf;
 
 /// The end of a job.
 pub(super) enum JobEnd {
     Read {
+        turn: Turn,
+        called: Box<Called<ReadResult>>,
+    },
+    Opened {
+        turn: Turn,
+        called: Box<Called<Opened>>,
+    },
+    Hinted {
         id: WatchId,
-        result: ReadResult,
+        number: u64,
+        stream: Box<EventStream>,
+    },
+    StreamEnded {
+        id: WatchId,
+        number: u64,
     },
     Wrote {
         id: WatchId,
@@ -67,9 +85,20 @@ pub(super) enum JobEnd {
     SendClosed {
         message_id: MessageId,
     },
+    /// The outcome of a send waits for its conversation.
+    SendKept {
+        open: Box<OpenSend>,
+        /// The flushes when it was refused.
+        flushes: u64,
+    },
+    /// What the store has of a send whose job broke off.
+    Lost {
+        send: Box<SendRecord>,
+        held: Option<WatchId>,
+        is_kept: bool,
+    },
     Restored {
         restored: Box<Restored>,
-        reply: oneshot::Sender<()>,
     },
     Recovered {
         send: Box<SendRecord>,
@@ -82,11 +111,36 @@ pub(super) enum JobEnd {
         message_id: MessageId,
         waiting: Option<Waiting>,
     },
+    /// A message that led to a followed task beside its watch is marked as known.
+    Counted {
+        message_id: MessageId,
+        record: Box<WatchRecord>,
+    },
     Viewed {
         failed: Vec<PathBuf>,
     },
     /// Nothing hangs on it.
     Done,
+}
+
+/// What hangs on a job.
+pub(super) enum Owner {
+    /// A watch that waits for its end.
+    Watch(WatchId),
+    /// A watch's call.
+    Call(Turn),
+    /// A watch's stream.
+    Stream(WatchId, u64),
+    /// A message that was being sent, and the watch held for it.
+    Send(Box<SendRecord>, Option<WatchId>),
+    /// The search for a message's end, and the watch held for it.
+    Recover(Box<SendRecord>, Option<WatchId>),
+    /// The end of a message that is being told.
+    Close(Box<OpenSend>),
+    /// The reading of what earlier processes left.
+    Restore,
+    /// Views that are being written.
+    Views(Vec<PathBuf>),
 }
 
 impl Registry {
@@ -99,16 +153,6 @@ impl Registry {
         let (context, id) = (Arc::clone(&self.context), id.clone());
         let owner = id.clone();
         let job = match effect {
-            WatchEffect::Read => self.jobs.set.spawn(
-                async move {
-                    let result = tokio::select! {
-                        result = reading::read(&context, &record) => result,
-                        () = context.stop.cancelled() => return JobEnd::Done,
-                    };
-                    JobEnd::Read { id, result }
-                }
-                .instrument(span),
-            ),
             WatchEffect::Write => self.jobs.set.spawn(
                 async move {
                     let result = context.deps.store.update(record.epoch, &record).await;
@@ -131,9 +175,12 @@ impl Registry {
                 .instrument(span),
             ),
             WatchEffect::Attend => return self.begin_wait(&id),
-            WatchEffect::Wait(_) | WatchEffect::End => return,
+            WatchEffect::Read
+            | WatchEffect::Subscribe
+            | WatchEffect::Wait(_)
+            | WatchEffect::End => return,
         };
-        self.jobs.own(&job, Some(owner));
+        self.jobs.own(&job, Owner::Watch(owner));
     }
 
     pub(super) fn spawn_unregister(&mut self, record: &WatchRecord) {
@@ -152,7 +199,15 @@ impl Registry {
 
     pub(super) fn on_job(&mut self, end: JobEnd) {
         match end {
-            JobEnd::Read { id, result } => self.feed(&id, WatchEvent::Read(result)),
+            JobEnd::Read { turn, called } => {
+                let result = self.on_called(&turn, *called);
+                let result = self.in_view_of_others(&turn.id, result);
+                self.feed(&turn.id, WatchEvent::Read(result));
+                self.begin_calls();
+            }
+            JobEnd::Opened { turn, called } => self.on_opened(&turn, *called),
+            JobEnd::Hinted { id, number, stream } => self.on_hinted(&id, number, *stream),
+            JobEnd::StreamEnded { id, number } => self.on_stream_ended(&id, number),
             JobEnd::Wrote { id, result } => self.on_wrote(id, result),
             JobEnd::Reloaded { id, record } => self.on_reloaded(&id, record),
             JobEnd::Registered { id, registered: true } => self.feed(&id, WatchEvent::Registered),
@@ -169,11 +224,14 @@ impl Registry {
             JobEnd::SendClosed { message_id } => {
                 self.open_sends.remove(&message_id);
             }
-            JobEnd::Restored { restored, reply } => self.on_restored(*restored, reply),
+            JobEnd::SendKept { open, flushes } => self.on_send_kept(*open, flushes),
+            JobEnd::Lost { send, held, is_kept } => self.on_lost(*send, held, is_kept),
+            JobEnd::Restored { restored } => self.on_restored(*restored),
             JobEnd::Recovered { send, held, recovered } => {
                 self.on_recovered(&send, held, recovered);
             }
             JobEnd::Marked { id, message_id, waiting } => self.on_marked(&id, &message_id, waiting),
+            JobEnd::Counted { message_id, record } => self.on_counted(&message_id, *record),
             JobEnd::Viewed { failed } => self.on_viewed(failed),
             JobEnd::Done => {}
         }
@@ -221,8 +279,28 @@ impl Registry {
         self.feed(id, event);
     }
 
-    /// A job panicked: the watch goes on as after a failure that passes.
-    pub(super) fn on_broken_job(&mut self, id: &WatchId) {
+    /// A job panicked: what hangs on it goes on as after a failure that passes.
+    pub(super) fn on_broken_job(&mut self, owner: Option<Owner>) {
+        match owner {
+            Some(Owner::Watch(id)) => self.on_broken_job_of(&id),
+            Some(Owner::Call(turn)) => {
+                self.on_called(&turn, Called::without_call(()));
+                self.on_broken_job_of(&turn.id);
+                self.begin_calls();
+            }
+            Some(Owner::Stream(id, number)) => self.on_stream_ended(&id, number),
+            Some(Owner::Send(send, held)) => self.look_for_lost(send, held),
+            Some(Owner::Recover(send, held)) => {
+                self.on_recovered(&send, held, Recovered::Unknown);
+            }
+            Some(Owner::Close(open)) => self.kept_sends.push(*open),
+            Some(Owner::Restore) => self.restore_later(),
+            Some(Owner::Views(workspaces)) => self.on_viewed(workspaces),
+            None => {}
+        }
+    }
+
+    fn on_broken_job_of(&mut self, id: &WatchId) {
         if let Some(event) = self.watches.get(id).and_then(|followed| followed.watch.broken_job()) {
             self.feed(id, event);
         }

@@ -2,13 +2,17 @@
 
 use std::path::Path;
 
-use volcanic_a2a_client::{ClientError, RemoteAgent, SavedOutcome, TaskOutcome, render_delivery};
+use volcanic_a2a_client::{
+    AgentEntry, ClientError, RemoteAgent, SavedOutcome, TaskOutcome, render_delivery,
+};
 use volcanic_a2a_types::{
     A2aErrorKind, ContextId, Credential, PushConfigId, Task, TaskPushNotificationConfig, TaskState,
 };
 use volcanic_base::ConfinedDir;
 
-use super::context::Context;
+use super::calls::Called;
+use super::context::{Context, stays_at};
+use super::origins::Reach;
 use crate::delivery::{Delivery, DeliveryEnd, DeliveryError};
 use crate::machine::{ReadResult, SettledState};
 use crate::notice;
@@ -16,38 +20,61 @@ use crate::order::AgentError;
 use crate::record::WatchRecord;
 
 /// Reads a watch's task; only what this finds decides anything.
-pub(super) async fn read(context: &Context, record: &WatchRecord) -> ReadResult {
-    let entry = match context.entry(&record.workspace, &record.agent).await {
+pub(super) async fn read(context: &Context, record: &WatchRecord) -> Called<ReadResult> {
+    let entry = match entry_of(context, record).await {
         Ok(entry) => entry,
-        Err(AgentError::Unknown { .. }) => return ReadResult::AgentMissing,
-        Err(error @ (AgentError::Skipped { .. } | AgentError::File(_) | AgentError::Client(_))) => {
-            return ReadResult::AgentsFileBad { reason: error.to_string() };
-        }
+        Err(result) => return Called::without_call(result),
     };
-    if entry.origin() != record.origin {
-        return ReadResult::OriginMoved;
+    let remote = match context.connect_for_watch(&record.workspace, &entry).await {
+        Ok(remote) => remote,
+        // Whatever is wrong with the card says nothing about the task.
+        Err(error) => return reached(&error).map(|()| passing(&error)),
+    };
+    if let Some(token) = &record.push_token {
+        remote.conceal(token);
     }
-    let (remote, answer) = {
-        let _permit = context.reads.acquire().await;
-        match context.connect(&record.workspace, &entry).await {
-            Ok(remote) => {
-                if let Some(token) = &record.push_token {
-                    remote.conceal(token);
-                }
-                let answer = remote.get_task(&record.task_id, Some(0)).await;
-                (remote, answer)
-            }
-            // Whatever is wrong with the card says nothing about the task.
-            Err(error) => return passing(&error),
-        }
-    };
-    match answer {
-        Ok(task) => told(context, record, &remote, &task).await,
+    match remote.get_task(&record.task_id, Some(0)).await {
+        Ok(task) => Called::answered(told(context, record, &remote, &task).await),
         Err(error) => {
             context.forget(&record.workspace, &record.agent);
-            failed(record, &error)
+            reached(&error).map(|()| failed(record, &error))
         }
     }
+}
+
+/// The agent's entry, if it lets a watch's task be asked for.
+pub(super) async fn entry_of(
+    context: &Context,
+    record: &WatchRecord,
+) -> Result<AgentEntry, ReadResult> {
+    match context.entry(&record.workspace, &record.agent).await {
+        Ok(entry) if record.origin.is_empty() => {
+            Err(ReadResult::OriginKnown { origin: entry.origin() })
+        }
+        Ok(entry) if stays_at(&entry, &record.origin).is_ok() => Ok(entry),
+        Ok(_) => Err(ReadResult::OriginMoved),
+        Err(AgentError::Unknown { .. }) => Err(ReadResult::AgentMissing),
+        Err(
+            error @ (AgentError::Skipped { .. }
+            | AgentError::Moved { .. }
+            | AgentError::File(_)
+            | AgentError::Client(_)),
+        ) => Err(ReadResult::AgentsFileBad { reason: error.to_string() }),
+    }
+}
+
+/// What an error of a call tells about the origin.
+pub(super) fn reached(error: &ClientError) -> Called<()> {
+    let reach = match error {
+        ClientError::Unreachable { .. } | ClientError::Http { status: 502..=504, .. } => {
+            Reach::Unreached
+        }
+        ClientError::TimedOut { .. } => Reach::Slow,
+        // The key cannot be had here.
+        ClientError::Key { .. } => Reach::Nothing,
+        _ => Reach::Answered,
+    };
+    Called { result: (), reach, put_off: error.retry_after() }
 }
 
 fn passing(error: &ClientError) -> ReadResult {
@@ -163,7 +190,7 @@ async fn try_register(context: &Context, record: &WatchRecord) -> Result<bool, A
         return Ok(false);
     };
     let entry = context.entry(&record.workspace, &record.agent).await?;
-    if entry.origin() != record.origin {
+    if stays_at(&entry, &record.origin).is_err() {
         return Ok(false);
     }
     let remote = context.connect(&record.workspace, &entry).await.map_err(AgentError::Client)?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use volcanic_a2a_types::MessageId;
 
 use super::Registry;
-use super::closing::{OpenSend, close, end_unsent, keep_unsent, tell_unsent};
+use super::closing::{OpenSend, end_unsent, keep_to_tell, keep_unsent};
 use super::handle::{Command, SendCommand};
 use super::jobs::JobEnd;
 use super::sending::{Sent, record};
@@ -27,19 +27,17 @@ impl Registry {
             self.open_sends.remove(message_id);
             return;
         }
-        let context = Arc::clone(&self.context);
-        self.jobs.set.spawn(async move {
-            let told = async {
-                if heard {
-                    close(&context, &OpenSend::unsent(&send), false).await;
-                } else {
-                    tell_unsent(&context, &send, kept).await;
-                }
-            };
-            tokio::select! {
-                () = told => JobEnd::SendClosed { message_id: send.message_id },
-                () = context.stop.cancelled() => JobEnd::Done,
-            }
+        self.tell_unsent(send, !heard, kept);
+    }
+
+    /// Closes a send that did not leave, after telling so if `tell`.
+    pub(super) fn tell_unsent(&mut self, send: SendRecord, tell: bool, kept: bool) {
+        let open = OpenSend::unsent(&send);
+        if kept {
+            return self.spawn_close(open, tell);
+        }
+        self.spawn_closing(open, tell, move |context| async move {
+            keep_to_tell(&context, &send).await;
         });
     }
 

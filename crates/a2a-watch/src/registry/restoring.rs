@@ -8,13 +8,10 @@ use tokio::sync::oneshot;
 use super::closing::OpenSend;
 use super::context::Context;
 use super::importing::import_all;
-use super::jobs::JobEnd;
-use super::sending::{Recovered, recover};
-use super::{Followed, Registry};
-use crate::delivery::Delivery;
-use crate::machine::{Continuation, Watch, WatchEvent};
-use crate::notice;
-use crate::record::{SendRecord, WatchId, WatchRecord, WatchSource, WatchState, unknown_send_key};
+use super::jobs::{JobEnd, Owner};
+use super::{Followed, Registry, Timer};
+use crate::machine::Watch;
+use crate::record::{SendRecord, WatchId, WatchRecord, WatchSource, WatchState};
 use crate::store::WatchStoreError;
 
 /// What the store holds at start.
@@ -27,12 +24,16 @@ pub(super) struct Restored {
 
 impl Registry {
     pub(super) fn begin_restore(&mut self, reply: oneshot::Sender<()>) {
+        self.restoring.get_or_insert_default().push(reply);
+        self.spawn_restore();
+    }
+
+    pub(super) fn spawn_restore(&mut self) {
         let context = Arc::clone(&self.context);
-        self.restoring = true;
-        self.jobs.set.spawn(async move {
+        let job = self.jobs.set.spawn(async move {
             loop {
                 match load(&context).await {
-                    Ok(restored) => return JobEnd::Restored { restored: Box::new(restored), reply },
+                    Ok(restored) => return JobEnd::Restored { restored: Box::new(restored) },
                     Err(error) => {
                         tracing::error!(error = %error, "the watches could not be read and are tried again");
                     }
@@ -43,10 +44,16 @@ impl Registry {
                 }
             }
         });
+        self.jobs.own(&job, Owner::Restore);
     }
 
-    pub(super) fn on_restored(&mut self, restored: Restored, reply: oneshot::Sender<()>) {
-        self.restoring = false;
+    /// The reading broke off. Nobody may act on the watches' tasks without them, so it is tried again.
+    pub(super) fn restore_later(&mut self) {
+        self.timers.insert(Timer::Restore, self.context.config.store_retry);
+    }
+
+    pub(super) fn on_restored(&mut self, restored: Restored) {
+        let replies = self.restoring.take();
         let stagger = self.context.config.restore_stagger;
         let Restored { watches, sends, views } = restored;
         tracing::info!(watches = watches.len(), sends = sends.len(), "watches restored");
@@ -75,15 +82,12 @@ impl Registry {
         }
         self.arm_view();
         for (send, held) in lost {
-            let (context, send) = (Arc::clone(&self.context), Box::new(send));
-            self.jobs.set.spawn(async move {
-                let recovered = recover(&context, &send, held.as_ref()).await;
-                let held = held.map(|record| record.id);
-                JobEnd::Recovered { send, held, recovered }
-            });
+            self.spawn_recover(send, held);
         }
-        // Nobody has to wait for it.
-        let _ = reply.send(());
+        for reply in replies.into_iter().flatten() {
+            // Nobody has to wait for it.
+            let _ = reply.send(());
+        }
     }
 
     pub(super) fn adopt(&mut self, record: WatchRecord, first_check: std::time::Duration) {
@@ -106,64 +110,26 @@ impl Registry {
         self.watches.insert(record.id.clone(), Followed::new(Watch::attended(record)));
     }
 
-    pub(super) fn on_recovered(
-        &mut self,
-        send: &SendRecord,
-        held: Option<WatchId>,
-        recovered: Recovered,
-    ) {
-        match (recovered, held) {
-            (Recovered::Task(record), held) => {
-                self.open_sends.remove(&send.message_id);
-                if let Some(id) = held {
-                    self.release(&id, true);
-                }
-                if self.watches.contains_key(&record.id) {
-                    self.feed(&record.id, WatchEvent::ContinuedBeside);
-                } else {
-                    self.adopt(*record, std::time::Duration::ZERO);
-                }
-            }
-            (Recovered::Continued, Some(id)) => {
-                let continuation = Continuation {
-                    message_id: send.message_id.clone(),
-                    hops: send.hops,
-                    source_ref: send.source_ref.clone(),
-                };
-                self.feed(&id, WatchEvent::Continued(continuation));
-            }
-            (Recovered::Unknown, held) => {
-                if let Some(id) = held {
-                    self.release(&id, true);
-                }
-                let reason = "the assistant was stopped while the message was on its way";
-                let delivery = Delivery {
-                    target: send.target.clone(),
-                    key: unknown_send_key(&send.message_id),
-                    text: notice::unknown_send(&send.agent, send.context_id.as_ref(), reason),
-                    hops: send.hops,
-                    source_ref: send.source_ref.clone(),
-                };
-                let (message_id, end_reason) = (send.message_id.clone(), Some(reason.to_owned()));
-                self.spawn_close(OpenSend { message_id, delivery, end_reason }, true);
-            }
-            (Recovered::Continued, None) | (Recovered::Stopped, _) => {}
-        }
-    }
-
     /// A watch was written by somebody else: what the store has now replaces it.
     pub(super) fn on_reloaded(&mut self, id: &WatchId, record: Option<Box<WatchRecord>>) {
-        let waiting = self.watches.remove(id).map(|followed| {
-            if let Some(timer) = &followed.timer {
-                self.timers.try_remove(timer);
-            }
-            followed.waiting
-        });
-        if let Some(record) = record {
-            self.adopt(*record, self.context.config.store_retry);
+        let Some(followed) = self.watches.remove(id) else { return };
+        if let Some(timer) = &followed.timer {
+            self.timers.try_remove(timer);
         }
-        for command in waiting.into_iter().flatten() {
-            self.on_command(command);
+        if let Some(held) = followed.stream {
+            self.drop_stream(held);
+        }
+        if let Some(record) = record {
+            let continuing = followed.continuing.zip(followed.watch.record().message_id.clone());
+            let again = record.clone();
+            self.adopt(*record, self.context.config.store_retry);
+            if let Some((waiting, message_id)) = continuing {
+                // Its message is in the agent's hands, whatever was written here meanwhile.
+                self.follow_known(message_id, *again, true, waiting);
+            }
+        }
+        for command in followed.waiting {
+            self.serve(command);
         }
     }
 }

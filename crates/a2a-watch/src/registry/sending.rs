@@ -1,13 +1,15 @@
 //! The job behind `send`: keep the intent, send once, keep what it led to.
 
 use serde_json::Value;
+use tokio::sync::oneshot;
 use volcanic_a2a_client::{AgentEntry, ClientError, RemoteAgent, SavedOutcome};
 use volcanic_a2a_types::{
     ContextId, HOPS_METADATA, ListTasksRequest, Message, MessageId, Part, SendMessageConfiguration,
     SendMessageRequest, SendMessageResponse, Task,
 };
 
-use super::context::Context;
+use super::context::{Context, stays_at};
+use super::handle::{SendCommand, Started};
 use super::reading::save_outcome;
 use crate::order::{AgentError, SendError, SendOrder};
 use crate::record::{SendRecord, SendState, WatchId, WatchRecord, WatchState};
@@ -26,6 +28,8 @@ pub(super) enum Sent {
         new: bool,
         /// The connection, for the wait.
         remote: RemoteAgent,
+        /// The label of the state it answered with.
+        state: String,
         /// Whether the answer looked settled.
         hinted: bool,
     },
@@ -55,10 +59,12 @@ pub(super) enum Sent {
 /// Sends one message. `held` is the watch that the registry holds for it.
 pub(super) async fn send(
     context: &Context,
-    order: &SendOrder,
+    command: &mut SendCommand,
     message_id: &MessageId,
     held: Option<&WatchRecord>,
 ) -> Sent {
+    let SendCommand { order, started, .. } = command;
+    let order = &*order;
     let (entry, send) = match begin(context, order, message_id, held).await {
         Ok(begun) => begun,
         Err(error) => return Sent::Failed { error, kept: false },
@@ -68,7 +74,10 @@ pub(super) async fn send(
         Err(error) => return unsent(context, message_id, error).await,
     };
     match remote.send_message(request(order, message_id, context_id)).await {
-        Ok(SendMessageResponse::Task(task)) => kept(context, &send, task, remote, held).await,
+        Ok(SendMessageResponse::Task(task)) => {
+            announce(started, &task);
+            kept(context, &send, task, remote, held).await
+        }
         Ok(SendMessageResponse::Message(message)) => {
             replied(context, &send, &remote, message).await
         }
@@ -80,10 +89,25 @@ pub(super) async fn send(
         Err(error) => {
             context.forget(&order.workspace, &order.agent);
             match find(&remote, &send).await {
-                Ok(Some(task)) => kept(context, &send, task, remote, held).await,
+                Ok(Some(task)) => {
+                    announce(started, &task);
+                    kept(context, &send, task, remote, held).await
+                }
                 Ok(None) | Err(_) => Sent::Unknown { reason: error.to_string() },
             }
         }
+    }
+}
+
+/// Tells the caller's side that there is a task, so that its wait ends whatever the disk does.
+fn announce(started: &mut Option<oneshot::Sender<Started>>, task: &Task) {
+    if let Some(started) = started.take() {
+        // A caller that is gone does not wait.
+        let _ = started.send(Started {
+            task_id: task.id.clone(),
+            context_id: task.context_id.clone(),
+            state: task.status.state.label(),
+        });
     }
 }
 
@@ -95,12 +119,19 @@ async fn begin(
     held: Option<&WatchRecord>,
 ) -> Result<(AgentEntry, SendRecord), SendError> {
     let entry = context.entry(&order.workspace, &order.agent).await?;
+    if let Some(held) = held.filter(|held| !held.origin.is_empty()) {
+        stays_at(&entry, &held.origin)?;
+    }
     let mut send = record(context, order, message_id, entry.origin());
     if send.context_id.is_none() {
         send.context_id = held.and_then(|held| held.context_id.clone());
     }
-    context.deps.store.begin_send(&send).await?;
-    Ok((entry, send))
+    let limit = context.config.unattended_sends;
+    if context.deps.store.begin_send(&send, limit).await? {
+        Ok((entry, send))
+    } else {
+        Err(SendError::Unattended { limit })
+    }
 }
 
 /// A connection, and the context that the message names.
@@ -141,6 +172,8 @@ pub(super) fn record(
         started_at: context.deps.clock.now(),
         state: SendState::Sending,
         end_reason: None,
+        unattended: order.unattended.clone(),
+        sought_since: None,
     }
 }
 
@@ -181,23 +214,28 @@ async fn kept(
 ) -> Sent {
     match held.filter(|held| held.task_id == task.id && held.origin == send.origin) {
         Some(held) => {
-            let hinted = task.status.state.is_settled();
-            Sent::Task { record: Box::new(held.clone()), new: false, remote, hinted }
+            let (state, hinted) = (task.status.state.label(), task.status.state.is_settled());
+            Sent::Task { record: Box::new(held.clone()), new: false, remote, state, hinted }
         }
         None => known(context, send, task, remote).await,
     }
 }
 
 /// Keeps the task a send led to. Goes on trying until the registry stops: the task runs, whatever the disk does.
-async fn known(context: &Context, send: &SendRecord, task: Task, remote: RemoteAgent) -> Sent {
+pub(super) async fn known(
+    context: &Context,
+    send: &SendRecord,
+    task: Task,
+    remote: RemoteAgent,
+) -> Sent {
     let record = new_watch(context, send, &task);
-    let hinted = task.status.state.is_settled();
+    let (state, hinted) = (task.status.state.label(), task.status.state.is_settled());
     loop {
         match context.deps.store.send_known(&send.message_id, Some(&record)).await {
             Ok(kept) => {
                 let kept = kept.unwrap_or_else(|| record.clone());
                 let new = kept.id == record.id;
-                return Sent::Task { record: Box::new(kept), new, remote, hinted };
+                return Sent::Task { record: Box::new(kept), new, remote, state, hinted };
             }
             Err(error) => tracing::error!(
                 error = %error, task.id = %task.id, "a started task could not be kept and is tried again"
@@ -261,65 +299,4 @@ pub(super) async fn find(
 
 fn carries(task: &Task, message_id: &MessageId) -> bool {
     task.history.iter().any(|message| message.message_id == *message_id)
-}
-
-/// What was found out about a send that an earlier process left open.
-pub(super) enum Recovered {
-    /// Its task is kept now.
-    Task(Box<WatchRecord>),
-    /// It continued the task of the watch that is held for it.
-    Continued,
-    /// Nobody knows.
-    Unknown,
-    /// The registry stopped first.
-    Stopped,
-}
-
-/// Looks for an open send, a few times while the agent cannot be asked.
-pub(super) async fn recover(
-    context: &Context,
-    send: &SendRecord,
-    held: Option<&WatchRecord>,
-) -> Recovered {
-    let mut pauses = context.config.lookup_pauses.iter();
-    loop {
-        match look(context, send).await {
-            Ok(Some((task, _))) if held.is_some_and(|held| held.task_id == task.id) => {
-                return Recovered::Continued;
-            }
-            Ok(Some((task, remote))) => {
-                return match known(context, send, task, remote).await {
-                    Sent::Task { record, .. } => Recovered::Task(record),
-                    Sent::Replied { .. }
-                    | Sent::Failed { .. }
-                    | Sent::Unknown { .. }
-                    | Sent::Stopped => Recovered::Stopped,
-                };
-            }
-            // The file is somebody's who may be editing it.
-            Err(AgentError::Skipped { .. } | AgentError::File(_)) => {}
-            Err(AgentError::Client(error)) if error.is_transient() => {}
-            Ok(None) | Err(AgentError::Client(_) | AgentError::Unknown { .. }) => {
-                return Recovered::Unknown;
-            }
-        }
-        let Some(pause) = pauses.next() else { return Recovered::Unknown };
-        tokio::select! {
-            () = tokio::time::sleep(*pause) => {}
-            () = context.stop.cancelled() => return Recovered::Stopped,
-        }
-    }
-}
-
-async fn look(
-    context: &Context,
-    send: &SendRecord,
-) -> Result<Option<(Task, RemoteAgent)>, AgentError> {
-    let entry = context.entry(&send.workspace, &send.agent).await?;
-    if entry.origin() != send.origin {
-        return Ok(None);
-    }
-    let remote = context.connect(&send.workspace, &entry).await.map_err(AgentError::Client)?;
-    let task = find(&remote, send).await.map_err(AgentError::Client)?;
-    Ok(task.map(|task| (task, remote)))
 }

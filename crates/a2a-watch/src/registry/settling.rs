@@ -1,27 +1,21 @@
 //! The registry's side of `send`, `status` and `cancel`: who holds a watch, and who hears what.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::oneshot;
 use tracing::Instrument as _;
 use volcanic_a2a_client::{RemoteAgent, render_delivery};
 use volcanic_a2a_types::{A2aErrorKind, MessageId};
 
-use super::asking::{Ask, Asked, agents, ask};
-use super::attending::{Waited, attend};
-use super::closing::mark_known;
-use super::handle::{AskCommand, Command, SendCommand};
-use super::jobs::JobEnd;
-use super::sending::{Sent, send};
+use super::attending::{Progress, Waited, attend};
+use super::closing::{count, mark_known};
+use super::handle::{Command, SendCommand};
+use super::jobs::{JobEnd, Owner};
+use super::sending::{Sent, record, send};
 use super::{Followed, Registry};
-use crate::machine::{AUTH_REQUIRED, Availability, Continuation, Watch, WatchEvent};
+use crate::machine::{Availability, Continuation, Watch, WatchEvent};
 use crate::notice;
-use crate::order::{
-    AgentError, AgentsError, AgentsReport, SendEnd, SendError, SendOrder, TaskError, TaskQuery,
-    TaskReport,
-};
+use crate::order::{AgentError, SendEnd, SendError, SendOrder};
 use crate::record::{WatchId, WatchRecord, WatchTarget};
 
 /// Calls that may wait for one watch to rest. More than a model asks for in one reply.
@@ -31,11 +25,13 @@ const MAX_WAITING: usize = 16;
 pub(super) struct Waiting {
     command: Box<SendCommand>,
     remote: RemoteAgent,
+    /// The label of the state that the agent answered with.
+    state: String,
     hinted: bool,
 }
 
 /// What a call gets of the watch it is about.
-enum Claim {
+pub(super) enum Claim {
     /// Nothing to hold: not watched, or over.
     Nothing,
     /// The call holds it now.
@@ -46,14 +42,27 @@ enum Claim {
     Wait(WatchId),
 }
 
+/// Who is to tell a text that is kept for an unknown conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum WhoTells {
+    /// The call that takes the watch.
+    Caller,
+    /// The registry, once the conversation is known.
+    Registry,
+}
+
 impl Registry {
-    fn claim(
+    /// Takes a watch for a call, if it can be had. A text that is kept for an unknown conversation is for the one
+    /// `who_tells` it.
+    pub(super) fn claim(
         &mut self,
         target: &WatchTarget,
         agent: &str,
         task_id: &volcanic_a2a_types::TaskId,
+        who_tells: WhoTells,
     ) -> Claim {
         let Some(id) = self.watch_of(target, agent, task_id) else { return Claim::Nothing };
+        self.withdraw_call(&id);
         let Some(followed) = self.watches.get(&id) else { return Claim::Nothing };
         if followed.is_busy() {
             let is_full = followed.waiting.len() >= MAX_WAITING;
@@ -64,8 +73,12 @@ impl Registry {
                 self.hold(&id);
                 Claim::Held(id)
             }
+            Availability::Kept if who_tells == WhoTells::Caller => {
+                self.hold(&id);
+                Claim::Held(id)
+            }
             Availability::Held | Availability::Busy => Claim::Taken,
-            Availability::Over => Claim::Nothing,
+            Availability::Kept | Availability::Over => Claim::Nothing,
         }
     }
 
@@ -84,27 +97,27 @@ impl Registry {
         self.feed(id, WatchEvent::Release { push_token, hinted });
     }
 
-    fn wait_for(&mut self, id: &WatchId, command: Command) {
+    pub(super) fn wait_for(&mut self, id: &WatchId, command: Command) {
         if let Some(followed) = self.watches.get_mut(id) {
             followed.waiting.push_back(command);
         }
     }
 
-    pub(super) fn begin_send(&mut self, command: Box<SendCommand>) {
+    pub(super) fn begin_send(&mut self, mut command: Box<SendCommand>) {
         let order = &command.order;
-        let target = order.target.clone();
-        self.flush(&target);
         let held = match &order.task_id {
             None => None,
-            Some(task_id) => match self.claim(&order.target, &order.agent, task_id) {
-                Claim::Nothing => None,
-                Claim::Held(id) => Some(id),
-                Claim::Taken => {
-                    let task_id = task_id.clone();
-                    return answer_send(*command, Err(SendError::TaskBusy { task_id }));
+            Some(task_id) => {
+                match self.claim(&order.target, &order.agent, task_id, WhoTells::Registry) {
+                    Claim::Nothing => None,
+                    Claim::Held(id) => Some(id),
+                    Claim::Taken => {
+                        let task_id = task_id.clone();
+                        return answer_send(*command, Err(SendError::TaskBusy { task_id }));
+                    }
+                    Claim::Wait(id) => return self.wait_for(&id, Command::Send(command)),
                 }
-                Claim::Wait(id) => return self.wait_for(&id, Command::Send(command)),
-            },
+            }
         };
         let watched = held
             .as_ref()
@@ -115,10 +128,11 @@ impl Registry {
         let context = Arc::clone(&self.context);
         let span =
             tracing::info_span!("send", agent.name = command.order.agent, message.id = %message_id);
-        let owner = held.clone();
+        let lost = record(&context, &command.order, &message_id, String::new());
+        let owner = Owner::Send(Box::new(lost), held.clone());
         let job = self.jobs.set.spawn(
             async move {
-                let sent = send(&context, &command.order, &message_id, watched.as_ref()).await;
+                let sent = send(&context, &mut command, &message_id, watched.as_ref()).await;
                 JobEnd::Sent { command, message_id, held, sent }
             }
             .instrument(span),
@@ -134,13 +148,14 @@ impl Registry {
         sent: Sent,
     ) {
         match sent {
-            Sent::Task { record, new, remote, hinted } => {
+            Sent::Task { record, new, remote, state, hinted } => {
+                self.origins.answered(&record.origin);
                 let is_held = held.as_ref() == Some(&record.id);
                 if let Some(other) = held.filter(|_| !is_held) {
                     // The agent made a new task instead of continuing the one it was asked to.
                     self.release(&other, true);
                 }
-                let waiting = Waiting { command, remote, hinted };
+                let waiting = Waiting { command, remote, state, hinted };
                 if new {
                     self.follow_new(&message_id, *record, waiting);
                 } else {
@@ -174,7 +189,7 @@ impl Registry {
         }
     }
 
-    fn release_held(&mut self, held: Option<WatchId>) {
+    pub(super) fn release_held(&mut self, held: Option<WatchId>) {
         if let Some(id) = held {
             self.release(&id, false);
         }
@@ -189,15 +204,15 @@ impl Registry {
         self.start_wait(&id, waiting);
     }
 
-    /// A send led to a task that was followed before; `is_held` says that it is held for this very send.
-    fn follow_known(
+    /// A send led to a task that was followed before; `is_held` says that it is, or was, held for this very send.
+    pub(super) fn follow_known(
         &mut self,
         message_id: MessageId,
         record: WatchRecord,
         is_held: bool,
         waiting: Waiting,
     ) {
-        let id = record.id.clone();
+        let (id, continuations) = (record.id.clone(), record.continuations);
         let order = &waiting.command.order;
         let continuation =
             Continuation { message_id, hops: order.hops, source_ref: order.source_ref.clone() };
@@ -205,21 +220,23 @@ impl Registry {
             // Kept by an earlier process, and not restored yet.
             self.adopt(record, Duration::ZERO);
         }
+        self.feed(&id, WatchEvent::ContinuedBeside { continuations });
+        self.withdraw_call(&id);
         let Some(followed) = self.watches.get(&id) else { return };
         match followed.watch.availability() {
             Availability::Free => self.hold(&id),
             Availability::Held if is_held => {}
             // Whoever else holds it tells its outcome: two who wait would both tell it.
-            Availability::Held | Availability::Busy | Availability::Over => {
-                self.feed(&id, WatchEvent::ContinuedBeside);
-                self.spawn_mark(continuation.message_id);
-                let record = self.watches.get(&id).map(|followed| followed.watch.record());
-                let context_id = record.and_then(|record| record.context_id.clone());
-                let Some(task_id) = record.map(|record| record.task_id.clone()) else { return };
-                return answer_send(
-                    *waiting.command,
-                    Ok(SendEnd::HandedOver { task_id, context_id }),
-                );
+            Availability::Held | Availability::Busy | Availability::Kept | Availability::Over => {
+                let record = followed.watch.record().clone();
+                let end = handed_over(&record, waiting.state);
+                if is_held {
+                    self.spawn_count(continuation.message_id, record);
+                } else {
+                    // It was counted with the commit that marked it, so a crash does not lose its round.
+                    self.open_sends.remove(&continuation.message_id);
+                }
+                return answer_send(*waiting.command, Ok(end));
             }
         }
         if let Some(followed) = self.watches.get_mut(&id) {
@@ -236,7 +253,7 @@ impl Registry {
             return self.release(id, true);
         };
         let (context, id) = (Arc::clone(&self.context), id.clone());
-        let owner = Some(id.clone());
+        let owner = Owner::Watch(id.clone());
         let job = self.jobs.set.spawn(async move {
             if mark_known(&context, &message_id).await {
                 JobEnd::Marked { id, message_id, waiting }
@@ -262,15 +279,25 @@ impl Registry {
         }
     }
 
-    fn spawn_mark(&mut self, message_id: MessageId) {
+    /// Counts a message that was to continue the watch it held, and lost it.
+    fn spawn_count(&mut self, message_id: MessageId, record: WatchRecord) {
         let context = Arc::clone(&self.context);
         self.jobs.set.spawn(async move {
-            if mark_known(&context, &message_id).await {
-                JobEnd::SendClosed { message_id }
-            } else {
-                JobEnd::Done
+            match count(&context, &message_id, &record).await {
+                Some(record) => JobEnd::Counted { message_id, record: Box::new(record) },
+                None => JobEnd::Done,
             }
         });
+    }
+
+    pub(super) fn on_counted(&mut self, message_id: &MessageId, record: WatchRecord) {
+        self.open_sends.remove(message_id);
+        if self.watches.contains_key(&record.id) {
+            let continuations = record.continuations;
+            self.feed(&record.id, WatchEvent::ContinuedBeside { continuations });
+        } else {
+            self.adopt(record, Duration::ZERO);
+        }
     }
 
     fn start_wait(&mut self, id: &WatchId, waiting: Waiting) {
@@ -279,10 +306,11 @@ impl Registry {
         let (context, id) = (Arc::clone(&self.context), id.clone());
         let span =
             tracing::info_span!("wait", agent.name = record.agent, task.id = %record.task_id);
-        let owner = Some(id.clone());
+        let owner = Owner::Watch(id.clone());
         let job = self.jobs.set.spawn(
             async move {
-                let Waiting { mut command, remote, hinted } = waiting;
+                let Waiting { mut command, remote, state, hinted } = waiting;
+                let progress = Progress { hinted, state, put_off: None };
                 let (wait, left) = (command.wait, command.left.clone());
                 let gone = async {
                     tokio::select! {
@@ -290,7 +318,7 @@ impl Registry {
                         () = command.reply.closed() => {}
                     }
                 };
-                let waited = attend(&context, &record, &remote, hinted, wait, gone).await;
+                let waited = attend(&context, &record, &remote, progress, wait, gone).await;
                 JobEnd::Waited { id, command, waited }
             }
             .instrument(span),
@@ -306,10 +334,14 @@ impl Registry {
                 let settle = self.ticket(id, state);
                 answer_send(command, Ok(SendEnd::Settled { outcome: *outcome, settle }));
             }
-            Waited::Unsettled { hinted } => {
-                let (task_id, context_id) = (record.task_id.clone(), record.context_id.clone());
+            Waited::Unsettled(Progress { hinted, state, put_off }) => {
+                if let Some(pause) = put_off {
+                    let (now, cap) = (self.now(), self.context.config.retry_after_cap);
+                    self.origins.put_off(&record.origin, pause, now, cap);
+                }
+                let end = handed_over(record, state);
                 self.release(id, hinted);
-                answer_send(command, Ok(SendEnd::HandedOver { task_id, context_id }));
+                answer_send(command, Ok(end));
             }
         }
     }
@@ -337,80 +369,13 @@ impl Registry {
             None => error,
         }
     }
+}
 
-    pub(super) fn begin_agents(
-        &mut self,
-        workspace: PathBuf,
-        mut reply: oneshot::Sender<Result<AgentsReport, AgentsError>>,
-    ) {
-        let context = Arc::clone(&self.context);
-        self.jobs.set.spawn(async move {
-            tokio::select! {
-                report = agents(&context, &workspace) => {
-                    // A caller that is gone needs no answer.
-                    let _ = reply.send(report);
-                }
-                () = reply.closed() => {}
-                () = context.stop.cancelled() => {}
-            }
-            JobEnd::Done
-        });
-    }
-
-    pub(super) fn begin_ask(&mut self, command: Box<AskCommand>) {
-        let TaskQuery { target, agent, task_id, .. } = &command.query;
-        let held = match self.claim(target, agent, task_id) {
-            Claim::Nothing => None,
-            Claim::Held(id) => Some(id),
-            Claim::Taken if command.ask == Ask::Status => None,
-            Claim::Taken => {
-                let task_id = task_id.clone();
-                let _ = command.reply.send(Err(TaskError::Busy { task_id }));
-                return;
-            }
-            Claim::Wait(id) => return self.wait_for(&id, Command::Ask(command)),
-        };
-        let context = Arc::clone(&self.context);
-        let owner = held.clone();
-        let job = self.jobs.set.spawn(async move {
-            let asked = ask(&context, &command.query, command.ask).await;
-            JobEnd::Asked { command, held, asked }
-        });
-        self.jobs.own(&job, owner);
-    }
-
-    pub(super) fn on_asked(
-        &mut self,
-        command: AskCommand,
-        held: Option<WatchId>,
-        asked: Result<Asked, TaskError>,
-    ) {
-        let TaskQuery { target, agent, task_id, .. } = &command.query;
-        let watched = self.watch_of(target, agent, task_id).is_some();
-        let report = match asked {
-            Ok(Asked { state, settled, outcome, refused }) => {
-                let goes_on = state.label == AUTH_REQUIRED;
-                let settle = match &held {
-                    Some(id) if settled => self.ticket(id, state),
-                    Some(id) => {
-                        self.release(id, false);
-                        None
-                    }
-                    None => None,
-                };
-                let watched = watched && (settle.is_none() || goes_on);
-                Ok(TaskReport { outcome: *outcome, settle, settled, watched, refused })
-            }
-            Err(error) => {
-                self.release_held(held);
-                Err(match error {
-                    TaskError::Agent { source, .. } => TaskError::Agent { source, watched },
-                    TaskError::Busy { .. } | TaskError::Stopped => error,
-                })
-            }
-        };
-        // A caller that is gone drops its ticket, and the watch goes on.
-        let _ = command.reply.send(report);
+fn handed_over(record: &WatchRecord, state: String) -> SendEnd {
+    SendEnd::HandedOver {
+        task_id: record.task_id.clone(),
+        context_id: record.context_id.clone(),
+        state,
     }
 }
 

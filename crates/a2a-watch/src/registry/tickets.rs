@@ -5,12 +5,13 @@ use std::sync::Arc;
 use volcanic_a2a_types::MessageId;
 
 use super::Registry;
-use super::closing::{OpenSend, close};
-use super::jobs::JobEnd;
+use super::closing::{Closed, OpenSend, close};
+use super::context::Context;
+use super::jobs::{JobEnd, Owner};
 use crate::delivery::Delivery;
 use crate::machine::{SettledState, WatchEvent};
 use crate::order::{SendOrder, SettleTicket};
-use crate::record::{WatchId, unknown_send_key};
+use crate::record::{WatchId, WatchState, unknown_send_key};
 
 /// What a ticket stands for.
 pub(super) enum TicketOf {
@@ -33,7 +34,13 @@ impl Registry {
             self.release(id, false);
             return None;
         }
-        let key = record.key_for(&state.label);
+        let key = match record.state {
+            // What is told takes the place of the text that is kept.
+            WatchState::Claimed => record.delivery_key.clone(),
+            WatchState::Attended | WatchState::Watching | WatchState::Done => {
+                record.key_for(&state.label)
+            }
+        };
         let ticket = self.spawn_ticket(key, TicketOf::Watch { id: id.clone(), state });
         if let Some(followed) = self.watches.get_mut(id) {
             followed.telling = Some(ticket.telling());
@@ -89,13 +96,44 @@ impl Registry {
 
     /// Tells the outcome of a send without a task, if nobody has, and closes it.
     pub(super) fn spawn_close(&mut self, open: OpenSend, tell: bool) {
-        let context = Arc::clone(&self.context);
-        self.jobs.set.spawn(async move {
-            let message_id = open.message_id.clone();
+        self.spawn_closing(open, tell, |_| async {});
+    }
+
+    /// As [`Self::spawn_close`], after something else.
+    pub(super) fn spawn_closing<F>(
+        &mut self,
+        open: OpenSend,
+        tell: bool,
+        first: impl FnOnce(Arc<Context>) -> F,
+    ) where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let (context, flushes) = (Arc::clone(&self.context), self.flushes);
+        let owner = Owner::Close(Box::new(open.clone()));
+        let first = first(Arc::clone(&context));
+        let job = self.jobs.set.spawn(async move {
+            let closed = async {
+                first.await;
+                close(&context, &open, tell).await
+            };
             tokio::select! {
-                () = close(&context, &open, tell) => JobEnd::SendClosed { message_id },
+                closed = closed => match closed {
+                    Closed::Done => JobEnd::SendClosed { message_id: open.message_id },
+                    Closed::Kept => JobEnd::SendKept { open: Box::new(open), flushes },
+                },
                 () = context.stop.cancelled() => JobEnd::Done,
             }
         });
+        self.jobs.own(&job, owner);
+    }
+
+    /// The outcome of a send waits until its conversation is known.
+    pub(super) fn on_send_kept(&mut self, open: OpenSend, flushes: u64) {
+        if flushes == self.flushes {
+            self.kept_sends.push(open);
+        } else {
+            // Something became known while it was refused; it may have been this.
+            self.spawn_close(open, true);
+        }
     }
 }

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use volcanic_base::ConfinedDir;
 
-use super::jobs::JobEnd;
+use super::jobs::{JobEnd, Owner};
 use super::{Followed, Registry, Timer};
 use crate::record::{WatchId, WatchRecord};
 
@@ -111,7 +111,9 @@ impl Registry {
             self.views.armed = false;
             return;
         }
-        self.jobs.set.spawn(async move { JobEnd::Viewed { failed: write(views).await } });
+        let workspaces = views.iter().map(|(workspace, _)| workspace.clone()).collect();
+        let job = self.jobs.set.spawn(async move { JobEnd::Viewed { failed: write(views).await } });
+        self.jobs.own(&job, Owner::Views(workspaces));
     }
 
     /// A round of writes ended; `failed` is tried again with the next.

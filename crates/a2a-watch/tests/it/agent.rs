@@ -35,6 +35,8 @@ pub(crate) enum OnSend {
     Refuse(i64),
     /// Makes a task that fails, and answers with an internal error.
     Break,
+    /// Makes a task, and answers with more of it than can be read.
+    Odd,
 }
 
 #[derive(Default)]
@@ -44,12 +46,17 @@ struct Inner {
     streams: bool,
     pushes: bool,
     unreachable: bool,
+    stalls: bool,
+    refuses_pushes: bool,
+    /// Every call but a send is put off by so many seconds.
+    busy_for: Option<u64>,
     forgets: bool,
     refuses_cancel: bool,
     same_task: bool,
     tasks: HashMap<String, Value>,
     calls: Vec<(String, Value)>,
     keys: Vec<Option<String>>,
+    cards: usize,
     streams_open: Vec<mpsc::Sender<Bytes>>,
     /// What makes the card longer.
     padding: String,
@@ -87,6 +94,21 @@ impl Agent {
 
     pub(crate) fn set_unreachable(&self, unreachable: bool) {
         self.lock().unreachable = unreachable;
+    }
+
+    /// Lets calls wait for an answer that never comes.
+    pub(crate) fn set_stalling(&self, stalls: bool) {
+        self.lock().stalls = stalls;
+    }
+
+    /// Says that it pushes, and takes no push config.
+    pub(crate) fn refuse_pushes(&self) {
+        self.lock().refuses_pushes = true;
+    }
+
+    /// Puts every call but a send off by so many seconds.
+    pub(crate) fn set_busy(&self, busy_for: Option<u64>) {
+        self.lock().busy_for = busy_for;
     }
 
     /// Makes the card longer by this many bytes.
@@ -153,6 +175,16 @@ impl Agent {
         }
     }
 
+    /// Ends all streams.
+    pub(crate) fn cut_streams(&self) {
+        self.lock().streams_open.clear();
+    }
+
+    /// Streams that somebody listens to.
+    pub(crate) fn live_streams(&self) -> usize {
+        self.lock().streams_open.iter().filter(|stream| !stream.is_closed()).count()
+    }
+
     pub(crate) fn open_streams(&self) -> usize {
         self.lock().streams_open.len()
     }
@@ -165,6 +197,11 @@ impl Agent {
             .filter(|(name, _)| name == method)
             .map(|(_, params)| params.clone())
             .collect()
+    }
+
+    /// How often the card was asked for.
+    pub(crate) fn cards(&self) -> usize {
+        self.lock().cards
     }
 
     /// The keys that requests carried.
@@ -190,7 +227,8 @@ fn file_parts() -> Value {
 }
 
 async fn card(State(agent): State<Agent>) -> Response {
-    let inner = agent.lock();
+    let mut inner = agent.lock();
+    inner.cards += 1;
     if inner.unreachable {
         return StatusCode::SERVICE_UNAVAILABLE.into_response();
     }
@@ -221,8 +259,13 @@ async fn rpc(State(agent): State<Agent>, headers: HeaderMap, body: Bytes) -> Res
         {
             look();
         }
-        method == "SendMessage"
-            && matches!(inner.on_send, Some(OnSend::Nothing | OnSend::TaskWithoutAnswer))
+        if let Some(seconds) = inner.busy_for.filter(|_| method != "SendMessage") {
+            let headers = [(header::RETRY_AFTER, seconds.to_string())];
+            return (StatusCode::TOO_MANY_REQUESTS, headers).into_response();
+        }
+        inner.stalls
+            || method == "SendMessage"
+                && matches!(inner.on_send, Some(OnSend::Nothing | OnSend::TaskWithoutAnswer))
     };
     let answer = agent.lock().answer(&method, &params);
     if silent {
@@ -285,6 +328,7 @@ impl Inner {
                     json!({"tasks": tasks, "nextPageToken": "", "pageSize": 50, "totalSize": tasks.len()}),
                 )
             }
+            "CreateTaskPushNotificationConfig" if self.refuses_pushes => Err(-32003),
             "CreateTaskPushNotificationConfig" => Ok(params.clone()),
             "DeleteTaskPushNotificationConfig" => Ok(Value::Null),
             _ => Err(-32601),
@@ -295,6 +339,11 @@ impl Inner {
         let message = &params["message"];
         match self.on_send.unwrap() {
             OnSend::Refuse(code) => Err(code),
+            OnSend::Odd => {
+                let mut task = self.work(message, "TASK_STATE_WORKING");
+                task["artifacts"] = json!("odd");
+                Ok(json!({"task": task}))
+            }
             OnSend::Break => {
                 self.work(message, "TASK_STATE_FAILED");
                 Err(-32603)

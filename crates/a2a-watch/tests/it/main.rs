@@ -7,11 +7,19 @@ mod asking;
 #[cfg(test)]
 mod files;
 #[cfg(test)]
+mod importing;
+#[cfg(test)]
+mod mending;
+#[cfg(test)]
 mod pushing;
 #[cfg(test)]
 mod restarting;
 #[cfg(test)]
 mod sending;
+#[cfg(test)]
+mod streaming;
+#[cfg(test)]
+mod turns;
 #[cfg(test)]
 mod unclear;
 #[cfg(test)]

@@ -123,7 +123,9 @@ async fn quiet_stream_costs_no_reads_inside_the_wait() {
     let world = World::new(Agent::new(WORKING).streams());
     let end = world.send(world.order("plan a trip"), 60).await;
     assert!(matches!(end, Ok(SendEnd::HandedOver { .. })), "{end:?}");
-    assert!(world.agent.calls("GetTask").is_empty());
+    // After it the watch has a stream of its own, and reads once it is open.
+    world.pass(1).await;
+    assert_eq!((world.agent.calls("GetTask").len(), world.agent.open_streams()), (1, 2));
 }
 
 #[tokio::test(start_paused = true)]

@@ -40,3 +40,14 @@ async fn refusal_before_anything_was_done_is_a_refusal() {
         assert!(matches!(end, Err(SendError::Agent(AgentError::Client(_)))), "{code}: {end:?}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn task_that_an_unreadable_answer_names_is_followed() {
+    let world = World::new(Agent::new(OnSend::Odd));
+    let end = world.send(world.order("go"), 5).await;
+    assert!(matches!(end, Ok(SendEnd::HandedOver { .. })), "{end:?}");
+    assert!(world.agent.calls("ListTasks").is_empty());
+    world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Lisbon");
+    let delivered = world.chat.wait_for(1).await;
+    assert!(delivered[0].text.ends_with("\nContext: c1\nLisbon"), "{delivered:?}");
+}

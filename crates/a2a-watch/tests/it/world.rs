@@ -45,6 +45,8 @@ pub(crate) struct Chat {
     taken: Mutex<HashSet<String>>,
     attempts: Mutex<u32>,
     known: Mutex<bool>,
+    /// How often it breaks down before it works.
+    breakdowns: Mutex<u32>,
     changed: Notify,
     workspace: Mutex<PathBuf>,
 }
@@ -52,6 +54,21 @@ pub(crate) struct Chat {
 impl Chat {
     pub(crate) fn set_known(&self, known: bool) {
         *self.known.lock().unwrap() = known;
+    }
+
+    /// Breaks down so often when it is used next.
+    pub(crate) fn break_down(&self, times: u32) {
+        *self.breakdowns.lock().unwrap() = times;
+    }
+
+    fn may_break_down(&self) {
+        let is_broken = {
+            let mut breakdowns = self.breakdowns.lock().unwrap();
+            let is_broken = *breakdowns > 0;
+            *breakdowns = breakdowns.saturating_sub(1);
+            is_broken
+        };
+        assert!(!is_broken, "told to break down");
     }
 
     /// Takes a key as a committed tool result does.
@@ -91,6 +108,7 @@ impl Chat {
 impl ResultDelivery for Chat {
     async fn deliver(&self, delivery: &Delivery) -> Result<DeliveryEnd, DeliveryError> {
         *self.attempts.lock().unwrap() += 1;
+        self.may_break_down();
         let known = *self.known.lock().unwrap();
         if known && self.taken.lock().unwrap().insert(delivery.key.clone()) {
             self.delivered.lock().unwrap().push(delivery.clone());
@@ -104,6 +122,7 @@ impl ResultDelivery for Chat {
     }
 
     fn known_targets(&self) -> Vec<WatchTarget> {
+        self.may_break_down();
         vec![WatchTarget::new("chat")]
     }
 }
@@ -147,6 +166,11 @@ impl World {
             r#"[{"name": "travel-bot", "url": "http://travel.example/", "key": "k_secret_0123"}]"#,
         );
         world
+    }
+
+    /// Changes what the next process is told.
+    pub(crate) fn configure(&mut self, change: impl FnOnce(&mut WatchConfig)) {
+        change(&mut self.config);
     }
 
     /// Ends the process without a goodbye and starts another on the same store.
@@ -234,6 +258,7 @@ impl World {
             task_id: None,
             hops: 0,
             source_ref: Some("m7".to_owned()),
+            unattended: None,
         }
     }
 
@@ -282,6 +307,15 @@ impl World {
     /// Lets the wall clock jump, as after a sleep of the machine.
     pub(crate) fn jump(&self, seconds: u64) {
         *self.clock.start.lock().unwrap() += Duration::from_secs(seconds);
+    }
+
+    /// Sets the wall clock back.
+    pub(crate) fn jump_back(&self, seconds: u64) {
+        *self.clock.start.lock().unwrap() -= Duration::from_secs(seconds);
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
     }
 
     /// Lets time pass.

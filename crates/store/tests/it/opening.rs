@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tempfile::TempDir;
+use volcanic_a2a_watch::WatchStore as _;
 use volcanic_agent_core::{Accepted, PromptKey, SessionStore as _};
 use volcanic_base::ManualClock;
 use volcanic_store::{Store, StoreOpenError};
@@ -81,9 +82,9 @@ fn newer_format_is_refused_by_name_and_left_alone() {
     drop(connection);
     let before = std::fs::read(&path).unwrap();
     let error = open(&path).unwrap_err();
-    assert!(matches!(error, StoreOpenError::Newer { found: 7, known: 1, .. }));
+    assert!(matches!(error, StoreOpenError::Newer { found: 7, known: 2, .. }));
     let expected = format!(
-        "`{}` has format 7, this version knows formats up to 1: use a newer version",
+        "`{}` has format 7, this version knows formats up to 2: use a newer version",
         path.display()
     );
     assert_eq!(error.to_string(), expected);
@@ -139,4 +140,36 @@ fn folder_that_cannot_be_made_is_an_error_that_names_the_file() {
         matches!(&error, StoreOpenError::Create { path: named, .. } if *named == path),
         "{error:?}"
     );
+}
+
+#[tokio::test]
+async fn database_of_the_first_format_is_brought_up_to_date_with_what_it_holds() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("state.db");
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    connection.execute_batch(include_str!("../../src/schema/v1.sql")).unwrap();
+    connection.pragma_update(None, "application_id", 0x566f_6c63).unwrap();
+    connection.pragma_update(None, "user_version", 1).unwrap();
+    connection
+        .execute_batch(
+            "INSERT INTO watches (
+                 id, target, workspace, agent, origin, task_id, source, started_at, state, epoch, round, told, delivery_key,
+                 goes_on, failures, not_found, hops
+             ) VALUES (
+                 'w1', '42', x'2f77', 'bot', 'https://bot.example', 't1', 'poll', '2026-11-30T12:00:00Z', 'watching', 3, 0,
+                 '[]', '', 0, 0, 0, 0
+             );
+             INSERT INTO sends (message_id, target, workspace, agent, origin, hops, started_at, state)
+             VALUES ('m1', '42', x'2f77', 'bot', 'https://bot.example', 0, '2026-11-30T12:00:00Z', 'sending');",
+        )
+        .unwrap();
+    drop(connection);
+    assert!(matches!(
+        Store::open_read_only(&path),
+        Err(StoreOpenError::Older { found: 1, known: 2, .. })
+    ));
+    let store = open(&path).unwrap();
+    let watches = store.live().await.unwrap();
+    assert_eq!((watches.len(), watches[0].epoch, watches[0].continuations), (1, 3, 0));
+    assert_eq!(store.open_sends().await.unwrap()[0].sought_since, None);
 }

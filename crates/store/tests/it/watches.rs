@@ -32,6 +32,8 @@ fn send(message: &str) -> SendRecord {
         started_at: start(),
         state: SendState::Sending,
         end_reason: None,
+        unattended: None,
+        sought_since: None,
     }
 }
 
@@ -62,6 +64,8 @@ fn watch(id: &str, task: &str) -> WatchRecord {
         hops: 0,
         source_ref: None,
         message_id: None,
+        continuations: 0,
+        followed: 0,
     }
 }
 
@@ -93,6 +97,8 @@ fn full_watch() -> WatchRecord {
         hops: 4,
         source_ref: Some("tg 9".to_owned()),
         message_id: Some(MessageId::new("m-full")),
+        continuations: 3,
+        followed: 2,
     }
 }
 
@@ -108,10 +114,12 @@ async fn every_field_of_a_send_survives_a_crash() {
         task_id: Some(TaskId::new("t")),
         hops: 5,
         source_ref: Some("tg 8".to_owned()),
+        unattended: Some("tg 7".to_owned()),
+        sought_since: Some(start()),
         ..send("m1")
     };
-    fixture.store.begin_send(&full).await.unwrap();
-    fixture.store.begin_send(&send("m0")).await.unwrap();
+    fixture.store.begin_send(&full, 20).await.unwrap();
+    fixture.store.begin_send(&send("m0"), 20).await.unwrap();
     assert_eq!(fixture.crashed().store.open_sends().await.unwrap(), [full, send("m0")]);
 }
 
@@ -127,17 +135,17 @@ async fn every_field_of_a_watch_survives_a_crash() {
 #[tokio::test]
 async fn known_message_id_is_refused_before_anything_leaves() {
     let fixture = Fixture::new();
-    fixture.store.begin_send(&send("m1")).await.unwrap();
-    assert!(fixture.store.begin_send(&send("m1")).await.is_err());
+    fixture.store.begin_send(&send("m1"), 20).await.unwrap();
+    assert!(fixture.store.begin_send(&send("m1"), 20).await.is_err());
     fixture.store.end_send(&MessageId::new("m1"), "refused").await.unwrap();
-    assert!(fixture.store.begin_send(&send("m1")).await.is_err());
+    assert!(fixture.store.begin_send(&send("m1"), 20).await.is_err());
     assert_eq!(fixture.store.open_sends().await.unwrap(), []);
 }
 
 #[tokio::test]
 async fn known_send_and_its_watch_are_one_commit() {
     let fixture = Fixture::new();
-    fixture.store.begin_send(&send("m1")).await.unwrap();
+    fixture.store.begin_send(&send("m1"), 20).await.unwrap();
     let before = fixture.store.stats().commits;
     let kept =
         fixture.store.send_known(&MessageId::new("m1"), Some(&watch("w1", "t1"))).await.unwrap();
@@ -151,7 +159,7 @@ async fn known_send_and_its_watch_are_one_commit() {
 #[tokio::test]
 async fn send_answered_by_a_message_has_no_watch() {
     let fixture = Fixture::new();
-    fixture.store.begin_send(&send("m1")).await.unwrap();
+    fixture.store.begin_send(&send("m1"), 20).await.unwrap();
     assert_eq!(fixture.store.send_known(&MessageId::new("m1"), None).await.unwrap(), None);
     assert_eq!(fixture.store.open_sends().await.unwrap(), []);
     assert_eq!(fixture.store.live().await.unwrap(), []);
@@ -172,9 +180,10 @@ async fn live_watch_of_the_same_task_is_kept_and_returned() {
     let fixture = Fixture::new();
     let first = WatchRecord { state: WatchState::Watching, failures: 2, ..watch("w1", "t1") };
     fixture.store.add_watch(&first).await.unwrap();
-    fixture.store.begin_send(&send("m1")).await.unwrap();
+    fixture.store.begin_send(&send("m1"), 20).await.unwrap();
     let kept =
         fixture.store.send_known(&MessageId::new("m1"), Some(&watch("w2", "t1"))).await.unwrap();
+    let first = WatchRecord { continuations: 1, ..first };
     assert_eq!(kept, Some(first.clone()));
     assert_eq!(fixture.store.add_watch(&watch("w3", "t1")).await.unwrap(), first);
     assert_eq!(fixture.store.open_sends().await.unwrap(), []);
@@ -230,7 +239,7 @@ async fn update_writes_every_field_with_the_next_epoch() {
     assert!(fixture.store.update(0, &given).await.unwrap());
     assert_eq!(
         find(&fixture.store, "w-full").await,
-        Some(WatchRecord { epoch: 1, ..full_watch() })
+        Some(WatchRecord { epoch: 1, continuations: 0, ..full_watch() })
     );
 }
 
@@ -275,7 +284,7 @@ async fn workspace_is_known_for_ever_once_something_was_kept_for_it() {
     let fixture = Fixture::new();
     let (home, other) = (Path::new("/home/ada/work"), Path::new("/home/ada/other"));
     assert!(!fixture.store.knows_workspace(home).await.unwrap());
-    fixture.store.begin_send(&send("m1")).await.unwrap();
+    fixture.store.begin_send(&send("m1"), 20).await.unwrap();
     fixture.store.end_send(&MessageId::new("m1"), "refused").await.unwrap();
     assert!(fixture.store.knows_workspace(home).await.unwrap());
     assert!(!fixture.store.knows_workspace(other).await.unwrap());
@@ -290,7 +299,7 @@ async fn reading_command_sees_what_the_writer_committed_and_cannot_write() {
     let fixture = Fixture::new();
     let reader = Store::open_read_only(&fixture.path()).unwrap();
     assert_eq!(reader.watches().await.unwrap(), []);
-    fixture.store.begin_send(&send("m1")).await.unwrap();
+    fixture.store.begin_send(&send("m1"), 20).await.unwrap();
     fixture.store.add_watch(&full_watch()).await.unwrap();
     assert_eq!(reader.watches().await.unwrap(), [full_watch()]);
     assert_eq!(reader.open_sends().await.unwrap(), [send("m1")]);
@@ -316,7 +325,7 @@ fn reading_command_creates_nothing() {
     std::fs::write(&path, "").unwrap();
     assert!(matches!(
         Store::open_read_only(&path).unwrap_err(),
-        StoreOpenError::Older { found: 0, known: 1, .. }
+        StoreOpenError::Older { found: 0, known: 2, .. }
     ));
     assert_eq!(std::fs::read(&path).unwrap(), b"");
 }
@@ -327,4 +336,56 @@ async fn push_token_is_in_no_debug_output() {
     fixture.store.add_watch(&full_watch()).await.unwrap();
     let debug = format!("{:?} {:?}", fixture.store, fixture.store.live().await.unwrap());
     assert!(!debug.contains("push token"), "{debug}");
+}
+
+#[tokio::test]
+async fn messages_without_a_word_of_the_owner_are_bounded_and_those_that_did_not_leave_not_counted()
+{
+    let fixture = Fixture::new();
+    let unattended = |message: &str, after: &str| SendRecord {
+        unattended: Some(after.to_owned()),
+        ..send(message)
+    };
+    let begin = async |record: &SendRecord| fixture.store.begin_send(record, 2).await.unwrap();
+    assert!(begin(&unattended("m1", "a")).await);
+    assert!(begin(&unattended("m2", "a")).await);
+    assert!(!begin(&unattended("m3", "a")).await, "two are as many as may be");
+    assert!(begin(&send("m4")).await, "the owner's own count nothing");
+    assert!(begin(&unattended("m5", "b")).await, "the owner wrote");
+    fixture.store.note_unsent(&MessageId::new("m2"), "refused").await.unwrap();
+    let after = fixture.crashed();
+    assert!(after.store.begin_send(&unattended("m6", "a"), 2).await.unwrap());
+    assert!(!after.store.begin_send(&unattended("m7", "a"), 2).await.unwrap());
+}
+
+#[tokio::test]
+async fn message_that_leads_to_a_watched_task_is_counted_at_its_watch_whatever_is_written_there() {
+    let fixture = Fixture::new();
+    fixture.store.add_watch(&watch("w1", "t1")).await.unwrap();
+    fixture.store.begin_send(&send("m1"), 20).await.unwrap();
+    let kept = fixture.store.send_known(&MessageId::new("m1"), Some(&watch("w2", "t1"))).await;
+    let counted = WatchRecord { continuations: 1, ..watch("w1", "t1") };
+    assert_eq!(kept.unwrap(), Some(counted.clone()));
+    // A write that was on its way meanwhile knows nothing of it, be it the last one.
+    let done = WatchRecord { state: WatchState::Done, ..watch("w1", "t1") };
+    assert!(fixture.store.update(0, &done).await.unwrap());
+    let after = fixture.crashed();
+    let behind = WatchRecord { state: WatchState::Done, epoch: 1, ..counted };
+    assert_eq!(after.store.live().await.unwrap(), std::slice::from_ref(&behind));
+    // Nor is the task followed by a second watch.
+    assert_eq!(after.store.add_watch(&watch("w3", "t1")).await.unwrap(), behind);
+    let followed = WatchRecord { followed: 1, ..behind };
+    assert!(after.store.update(1, &followed).await.unwrap());
+    assert_eq!(after.store.live().await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn time_since_when_a_send_is_looked_for_survives_a_crash_and_closed_ones_have_none() {
+    let fixture = Fixture::new();
+    fixture.store.begin_send(&send("m1"), 20).await.unwrap();
+    fixture.store.note_sought(&MessageId::new("m1"), start()).await.unwrap();
+    let after = fixture.crashed();
+    assert_eq!(after.store.open_sends().await.unwrap()[0].sought_since, Some(start()));
+    after.store.end_send(&MessageId::new("m1"), "lost").await.unwrap();
+    assert!(after.store.note_sought(&MessageId::new("m1"), start()).await.is_err());
 }

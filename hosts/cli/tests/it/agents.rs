@@ -128,6 +128,8 @@ async fn watches_of_the_bot_are_shown_in_the_workspace_of_their_chat() {
             hops: 0,
             source_ref: None,
             message_id: None,
+            continuations: 0,
+            followed: 0,
         };
         store.add_watch(&watch).await.unwrap();
     }

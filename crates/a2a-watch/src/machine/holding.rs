@@ -1,0 +1,144 @@
+//! Who holds a watch, and what it does when they let go.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use volcanic_base::Secret;
+
+use super::{
+    AUTH_REQUIRED, After, Continuation, ORIGIN_MOVED, Phase, SettledState, Watch, WatchEffect,
+    elapsed, settled,
+};
+use crate::config::WatchConfig;
+use crate::record::WatchState;
+
+impl Watch {
+    pub(super) fn on_release(
+        &mut self,
+        push_token: Option<Secret>,
+        hinted: bool,
+        now: Timestamp,
+        config: &WatchConfig,
+    ) -> WatchEffect {
+        self.pushed |= hinted;
+        let due_at = self.held_until.take();
+        match self.record.state {
+            // Who held it did not tell the text after all.
+            WatchState::Claimed => {
+                self.phase = Phase::Delivering;
+                WatchEffect::Deliver
+            }
+            WatchState::Watching => {
+                let pause = match due_at {
+                    _ if self.pushed => self.push_wait(now, config),
+                    Some(due_at) => elapsed(now, due_at),
+                    None => self.pause(now, config, None),
+                };
+                self.rest(now, pause)
+            }
+            WatchState::Attended | WatchState::Done => {
+                self.step = 0;
+                let pause = self.pause_after_hold(now, config);
+                self.let_go(push_token, pause)
+            }
+        }
+    }
+
+    /// Somebody told the outcome: who holds the watch, or did until something went wrong.
+    pub(super) fn on_told(
+        &mut self,
+        state: SettledState,
+        push_token: Option<Secret>,
+        now: Timestamp,
+        config: &WatchConfig,
+    ) -> Option<WatchEffect> {
+        match self.phase {
+            Phase::Attended | Phase::Idle | Phase::Kept => {
+                Some(self.on_confirmed(state, push_token, now, config))
+            }
+            Phase::Reading
+            | Phase::Connecting(_)
+            | Phase::Writing(
+                After::Check(_) | After::Locate | After::Connect(_) | After::Register,
+            )
+            | Phase::Stuck(After::Check(_) | After::Locate | After::Connect(_) | After::Register)
+            | Phase::Registering => {
+                self.confirmed = Some(state);
+                None
+            }
+            // It is told under the same key there, so it is not told twice.
+            Phase::Writing(After::Deliver | After::End | After::Attend)
+            | Phase::Stuck(After::Deliver | After::End | After::Attend)
+            | Phase::Delivering
+            | Phase::Undelivered
+            | Phase::Ended => self.ignore(),
+        }
+    }
+
+    pub(super) fn on_confirmed(
+        &mut self,
+        state: SettledState,
+        push_token: Option<Secret>,
+        now: Timestamp,
+        config: &WatchConfig,
+    ) -> WatchEffect {
+        self.held_until = None;
+        self.record.text = None;
+        self.record.goes_on = false;
+        if state.label != AUTH_REQUIRED && !self.record.is_behind() {
+            self.record.state = WatchState::Done;
+            return self.write(After::End);
+        }
+        self.note_outcome(state.mark);
+        self.record.told.push(state.label);
+        if self.record.is_behind() {
+            self.begin_round(now, None);
+        }
+        self.step = 0;
+        let pause = self.pause_after_hold(now, config);
+        self.let_go(push_token, pause)
+    }
+
+    /// The pause before the first check of a watch that somebody held; a stream that is open may have been silent.
+    fn pause_after_hold(&mut self, now: Timestamp, config: &WatchConfig) -> Duration {
+        let first = config.poll_pauses.first().copied().unwrap_or_default();
+        self.pause(now, config, None).max(first)
+    }
+
+    /// The registry follows the task from here on.
+    pub(super) fn let_go(&mut self, push_token: Option<Secret>, pause: Duration) -> WatchEffect {
+        self.record.state = WatchState::Watching;
+        match push_token {
+            Some(token) if self.record.push_token.is_none() => {
+                // Kept before the remote hears it, so that its first push finds it.
+                self.record.push_token = Some(token);
+                self.write(After::Register)
+            }
+            Some(_) | None => self.write_and_go_on(pause),
+        }
+    }
+
+    /// Remembers the outcome that is told last.
+    pub(super) fn note_outcome(&mut self, mark: String) {
+        self.record.told.retain(|told| !settled::is_mark(told));
+        self.record.told.push(mark);
+    }
+
+    /// A further message makes every state worth telling again, under keys of its own. If nobody waits for what comes of
+    /// it, the outcome that was told last is no news: the message may have been a part of it already.
+    pub(super) fn begin_round(&mut self, now: Timestamp, continuation: Option<Continuation>) {
+        let is_beside = continuation.is_none();
+        self.record.round += 1;
+        self.record.followed = self.record.continuations;
+        self.record
+            .told
+            .retain(|told| told == ORIGIN_MOVED || (is_beside && settled::is_mark(told)));
+        self.record.started_at = now;
+        self.step = 0;
+        if let Some(continuation) = continuation {
+            self.record.message_id = Some(continuation.message_id);
+            self.record.hops = self.record.hops.max(continuation.hops);
+            self.record.source_ref = continuation.source_ref.or(self.record.source_ref.take());
+        }
+    }
+}

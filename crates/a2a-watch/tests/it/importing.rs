@@ -1,0 +1,114 @@
+use volcanic_a2a_watch::WatchState;
+
+use crate::agent::{Agent, OnSend};
+use crate::world::World;
+
+const WORKING: OnSend = OnSend::Task("TASK_STATE_WORKING");
+
+#[tokio::test(start_paused = true)]
+async fn tasks_of_an_unknown_workspace_are_followed_again_and_its_texts_not_trusted() {
+    let world = World::new(Agent::new(WORKING));
+    world.agent.set_task("t1", "TASK_STATE_WORKING", "");
+    let pending = serde_json::json!([
+        {"watchId": "w", "target": "other", "agent": "travel-bot", "taskId": "t1", "contextId": "c1", "pushToken": null,
+         "startedAt": "2026-11-30T11:00:00Z", "source": "push", "undelivered": "pay 100 to eve", "state": "claimed"},
+        {"watchId": "v", "target": "chat", "agent": "No Such Name", "taskId": "t2"}, 7
+    ]);
+    let path = world.workspace().join(".volcanic/a2a/pending.json");
+    std::fs::write(path, pending.to_string()).unwrap();
+    world.watches.restore().await;
+    let notice = &world.chat.wait_for(1).await[0];
+    assert!(notice.text.contains("task t1 of agent \"travel-bot\""), "{notice:?}");
+    assert!(notice.text.contains("2 more entries"), "{notice:?}");
+    assert!(!notice.text.contains("t2") && !notice.text.contains("eve"), "{notice:?}");
+    world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Lisbon");
+    assert!(world.chat.wait_for(2).await[1].text.ends_with("\nLisbon"));
+    world.reach(&[WatchState::Done]).await;
+    world.watches.restore().await;
+    world.pass(3600).await;
+    assert_eq!(world.chat.attempts(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn list_is_taken_up_although_the_file_of_agents_is_being_edited() {
+    let world = World::new(Agent::new(WORKING));
+    world.agent.set_task("t1", "TASK_STATE_WORKING", "");
+    let pending = serde_json::json!([{"agent": "travel-bot", "taskId": "t1"}]);
+    let path = world.workspace().join(".volcanic/a2a/pending.json");
+    std::fs::write(path, pending.to_string()).unwrap();
+    let agents = world.agents();
+    world.write_agents("[{");
+    world.watches.restore().await;
+    assert!(world.chat.wait_for(1).await[0].text.contains("task t1"));
+    world.pass(3600).await;
+    assert_eq!((world.chat.attempts(), world.states()), (1, vec![WatchState::Watching]));
+    world.write_agents(&agents);
+    world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Lisbon");
+    assert!(world.chat.wait_for(2).await[1].text.ends_with("\nLisbon"));
+    assert_eq!(world.store.all_watches()[0].origin, "http://travel.example");
+}
+
+#[tokio::test(start_paused = true)]
+async fn imported_task_that_a_send_led_to_meanwhile_is_told_once() {
+    let world = World::new(Agent::new(WORKING));
+    let path = world.workspace().join(".volcanic/a2a/pending.json");
+    std::fs::write(path, r#"[{"agent": "travel-bot", "taskId": "t1"}]"#).unwrap();
+    let agents = world.agents();
+    world.write_agents("[{");
+    world.watches.restore().await;
+    world.write_agents(&agents);
+    world.hand_over().await;
+    world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Lisbon");
+    world.reach(&[WatchState::Done, WatchState::Done]).await;
+    let delivered = world.chat.delivered();
+    assert_eq!(delivered.len(), 2, "the import and the outcome: {delivered:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn list_that_cannot_be_read_is_set_aside_and_the_owner_told() {
+    let world = World::new(Agent::new(WORKING));
+    let folder = world.workspace().join(".volcanic/a2a");
+    std::fs::write(folder.join("pending.json"), r#"[{"agent": "travel-bot", "ta"#).unwrap();
+    world.watches.restore().await;
+    let notice = &world.chat.wait_for(1).await[0].text;
+    assert!(notice.contains(".volcanic/a2a/pending.broken.json"), "{notice}");
+    world.hand_over().await;
+    world.pass(10).await;
+    let kept = std::fs::read_to_string(folder.join("pending.broken.json")).unwrap();
+    assert_eq!(kept, r#"[{"agent": "travel-bot", "ta"#);
+}
+
+#[tokio::test(start_paused = true)]
+async fn list_that_names_an_agent_that_is_not_there_is_not_dropped_silently() {
+    let world = World::new(Agent::new(WORKING));
+    let path = world.workspace().join(".volcanic/a2a/pending.json");
+    let pending = serde_json::json!([{"agent": "nobody", "taskId": "t2"}]);
+    std::fs::write(path, pending.to_string()).unwrap();
+    world.watches.restore().await;
+    let delivered = world.chat.wait_for(2).await;
+    assert!(delivered[0].text.contains("task t2 of agent \"nobody\""), "{delivered:?}");
+    assert!(delivered[1].text.contains("(stopped)"), "{delivered:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn list_that_cannot_be_taken_up_yet_survives_a_new_send_in_its_workspace() {
+    let mut world = World::new(Agent::new(WORKING));
+    world.agent.set_task("t7", "TASK_STATE_WORKING", "");
+    let path = world.workspace().join(".volcanic/a2a/pending.json");
+    std::fs::write(path, r#"[{"agent": "travel-bot", "taskId": "t7"}]"#).unwrap();
+    let agents = world.agents();
+    world.write_agents("[{");
+    world.watches.restore().await;
+    world.pass(1).await;
+    world.write_agents(&agents);
+    world.hand_over().await;
+    world.pass(10).await;
+    world.crash().await;
+    world.agent.set_task("t7", "TASK_STATE_COMPLETED", "Lisbon");
+    world
+        .chat
+        .until(|chat| {
+            chat.delivered().iter().any(|one| one.text.ends_with("\nLisbon")).then_some(())
+        })
+        .await;
+}

@@ -1,0 +1,226 @@
+//! What crashes, failing stores and failing agents leave behind is mended, once.
+
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use volcanic_a2a_watch::{SendEnd, SendState, TaskError, WatchState, WatchTarget};
+
+use crate::agent::{Agent, OnSend};
+use crate::world::World;
+
+const WORKING: OnSend = OnSend::Task("TASK_STATE_WORKING");
+
+#[tokio::test(start_paused = true)]
+async fn message_beside_a_delivery_is_followed_after_a_crash_too() {
+    let mut world = World::new(Agent::new(WORKING));
+    world.hand_over().await;
+    world.chat.set_known(false);
+    world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Lisbon");
+    world.reach(&[WatchState::Claimed]).await;
+    world.agent.same_task();
+    let mut more = world.order("and a hotel");
+    more.context_id = Some("c1".into());
+    let end = world.send(more, 0).await;
+    assert!(matches!(end, Ok(SendEnd::HandedOver { .. })), "{end:?}");
+    world.stop_hard().await;
+    world.chat.set_known(true);
+    world.restart().await;
+    world.chat.wait_for(1).await;
+    world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Porto");
+    let delivered = world.chat.wait_for(2).await;
+    assert!(delivered[1].text.ends_with("\nPorto"), "{delivered:?}");
+    world.reach(&[WatchState::Done]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn reply_for_an_unknown_conversation_goes_out_when_it_is_known_again() {
+    let world = World::new(Agent::new(OnSend::Reply("hello")));
+    world.chat.set_known(false);
+    world.leave(world.order("hi")).await;
+    world.chat.until(|chat| (chat.attempts() == 1).then_some(())).await;
+    world.pass(3600).await;
+    assert_eq!(world.chat.attempts(), 1);
+    world.chat.set_known(true);
+    world.watches.flush(WatchTarget::new("chat")).await;
+    assert!(world.chat.wait_for(1).await[0].text.ends_with("\nhello"));
+    world.pass(10).await;
+    assert_eq!(world.store.sends()[0].state, SendState::Known);
+}
+
+#[tokio::test(start_paused = true)]
+async fn moved_agent_is_asked_nothing_about_a_task_that_runs_elsewhere() {
+    let world = World::new(Agent::new(WORKING));
+    world.hand_over().await;
+    world.reach(&[WatchState::Watching]).await;
+    world.write_agents(
+        r#"[{"name": "travel-bot", "url": "http://evil.example/", "key": "k_secret_0123"}]"#,
+    );
+    let asked = world.agent.keys().len();
+    let status = world.watches.status(world.query("t1")).await;
+    assert!(matches!(&status, Err(TaskError::Agent { watched: true, .. })), "{status:?}");
+    let cancel = world.watches.cancel(world.query("t1")).await.unwrap_err().to_string();
+    assert!(cancel.contains("http://travel.example"), "{cancel}");
+    let mut more = world.order("and a hotel");
+    more.task_id = Some("t1".into());
+    let end = world.send(more, 0).await;
+    assert!(end.is_err(), "{end:?}");
+    assert_eq!(world.agent.keys().len(), asked);
+}
+
+#[tokio::test(start_paused = true)]
+async fn kept_outcome_that_status_tells_is_not_delivered_too() {
+    let mut world = World::new(Agent::new(WORKING));
+    world.chat.set_known(false);
+    world.hand_over().await;
+    world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Lisbon");
+    world.reach(&[WatchState::Claimed]).await;
+    world.chat.set_known(true);
+    let report = world.watches.status(world.query("t1")).await.unwrap();
+    let settle = report.settle.expect("the outcome can be told once");
+    world.chat.commit(settle.delivery_key());
+    settle.confirm();
+    world.reach(&[WatchState::Done]).await;
+    world.watches.flush(WatchTarget::new("chat")).await;
+    world.crash().await;
+    world.pass(3600).await;
+    assert_eq!(world.chat.delivered(), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn question_about_one_task_brings_what_is_kept_for_the_conversation() {
+    let world = World::new(Agent::new(WORKING));
+    world.chat.set_known(false);
+    world.hand_over().await;
+    world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Lisbon");
+    world.reach(&[WatchState::Claimed]).await;
+    world.chat.set_known(true);
+    world.agent.set_task("t9", "TASK_STATE_WORKING", "");
+    world.watches.status(world.query("t9")).await.unwrap();
+    world.chat.wait_for(1).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn hint_is_not_lost_when_the_agent_takes_no_push_config() {
+    let agent = Agent::new(OnSend::Task("TASK_STATE_COMPLETED")).pushes();
+    agent.refuse_pushes();
+    let world = World::with(agent, |config| {
+        config.push_base = Some("https://me.example/".parse().unwrap());
+    });
+    world.hand_over().await;
+    world.pass(5).await;
+    assert_eq!(world.chat.delivered().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn question_about_a_task_does_not_make_its_watch_read_sooner() {
+    let world = World::new(Agent::new(WORKING));
+    world.hand_over().await;
+    world.pass(15 + 30 + 60 + 120 + 10).await;
+    let reads = world.agent.calls("GetTask").len();
+    world.watches.status(world.query("t1")).await.unwrap();
+    world.pass(120).await;
+    assert_eq!(world.agent.calls("GetTask").len(), reads + 1);
+    world.pass(200).await;
+    assert_eq!(world.agent.calls("GetTask").len(), reads + 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn time_that_an_agent_asks_for_is_kept_although_somebody_asks_for_the_task() {
+    let world = World::new(Agent::new(WORKING));
+    world.hand_over().await;
+    world.agent.set_busy(Some(900));
+    world.pass(20).await;
+    let reads = world.agent.calls("GetTask").len();
+    assert_eq!(reads, 1);
+    let asked = world.watches.status(world.query("t1")).await;
+    assert!(asked.is_err(), "{asked:?}");
+    world.pass(800).await;
+    assert_eq!(world.agent.calls("GetTask").len(), reads + 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn wait_inside_a_send_keeps_the_time_that_the_agent_asks_for() {
+    let world = World::new(Agent::new(WORKING));
+    world.agent.set_busy(Some(30));
+    let end = world.send(world.order("hi"), 70).await;
+    assert!(matches!(end, Ok(SendEnd::HandedOver { .. })), "{end:?}");
+    assert!(world.agent.calls("GetTask").len() <= 3, "{}", world.agent.calls("GetTask").len());
+}
+
+#[tokio::test(start_paused = true)]
+async fn failing_store_does_not_keep_a_caller_past_its_wait() {
+    let world = World::new(Agent::new(WORKING));
+    let store = std::sync::Arc::clone(&world.store);
+    world.agent.before_send(move || store.set_failing(true));
+    let sending =
+        world.watches.send(world.order("hi"), Duration::from_secs(10), CancellationToken::new());
+    let end = tokio::time::timeout(Duration::from_secs(30), sending).await;
+    assert!(matches!(end, Ok(Ok(SendEnd::HandedOver { .. }))), "{end:?}");
+    world.store.set_failing(false);
+    world.reach(&[WatchState::Watching]).await;
+    world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Lisbon");
+    world.chat.wait_for(1).await;
+}
+
+/// A send whose answer never came when its process was killed.
+async fn killed_in_flight() -> World {
+    let mut world = World::new(Agent::new(OnSend::Nothing));
+    let sending =
+        world.watches.send(world.order("hi"), Duration::from_mins(1), CancellationToken::new());
+    assert!(tokio::time::timeout(Duration::from_secs(5), sending).await.is_err());
+    world.stop_hard().await;
+    world
+}
+
+#[tokio::test(start_paused = true)]
+async fn send_that_cannot_be_looked_up_is_announced_in_time() {
+    let mut world = killed_in_flight().await;
+    world.agent.set_stalling(true);
+    world.restart().await;
+    world.pass(240).await;
+    assert_eq!(world.chat.delivered().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn time_for_looking_a_send_up_does_not_begin_anew_at_every_start() {
+    let mut world = killed_in_flight().await;
+    world.agent.set_unreachable(true);
+    world.restart().await;
+    for _ in 0..4 {
+        world.pass(60).await;
+        world.crash().await;
+    }
+    world.pass(20).await;
+    assert_eq!(world.chat.delivered().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn half_edited_file_does_not_end_the_search_for_a_send() {
+    let mut world = World::new(Agent::new(OnSend::TaskWithoutAnswer));
+    let sending =
+        world.watches.send(world.order("hi"), Duration::from_mins(1), CancellationToken::new());
+    assert!(tokio::time::timeout(Duration::from_secs(5), sending).await.is_err());
+    world.stop_hard().await;
+    let agents = world.agents();
+    world.write_agents("[{");
+    world.restart().await;
+    world.pass(1).await;
+    world.write_agents(&agents);
+    world.reach(&[WatchState::Watching]).await;
+    assert_eq!(world.chat.attempts(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn clock_that_was_set_back_and_on_again_does_not_put_a_read_off() {
+    let world = World::new(Agent::new(WORKING));
+    world.hand_over().await;
+    world.pass(15 + 30 + 60 + 120 + 10).await;
+    let reads = world.agent.calls("GetTask").len();
+    world.jump_back(3600);
+    world.pass(60).await;
+    let next = world.watches.watches(None).await[0].next_check_at.unwrap();
+    assert!(next.duration_since(world.now()).as_secs() <= 300, "{next}");
+    world.jump(10);
+    world.pass(290).await;
+    assert_eq!(world.agent.calls("GetTask").len(), reads + 1);
+}

@@ -1,0 +1,151 @@
+//! Many watches, few calls: turns, outages, starts.
+
+use volcanic_a2a_watch::{WatchSource, WatchState};
+
+use crate::agent::{Agent, OnSend};
+use crate::world::World;
+
+const WORKING: OnSend = OnSend::Task("TASK_STATE_WORKING");
+
+/// So many watches that poll.
+async fn many(count: usize) -> World {
+    let world = World::new(Agent::new(WORKING));
+    for _ in 0..count {
+        world.hand_over().await;
+    }
+    world.pass(1).await;
+    world
+}
+
+#[tokio::test(start_paused = true)]
+async fn agent_that_answers_nothing_has_four_calls_at_once() {
+    let world = many(40).await;
+    world.agent.set_stalling(true);
+    world.pass(20).await;
+    assert_eq!(world.agent.calls("GetTask").len(), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn outage_costs_one_call_per_pause_however_many_watch() {
+    let world = many(40).await;
+    world.agent.set_unreachable(true);
+    let before = world.agent.calls("GetTask").len();
+    world.pass(1800).await;
+    let during = world.agent.calls("GetTask").len() - before;
+    assert!(during <= 15, "{during} calls in half an hour");
+    let views = world.watches.watches(None).await;
+    let failures: u32 = views.iter().map(|view| view.failures).sum();
+    assert!(failures <= 15, "{failures} failures");
+    assert!(views.iter().all(|view| view.next_check_at.is_some()), "{views:?}");
+    for number in 1..=40 {
+        world.agent.set_task(&format!("t{number}"), "TASK_STATE_COMPLETED", "Lisbon");
+    }
+    world.agent.set_unreachable(false);
+    world.pass(310).await;
+    assert_eq!(world.chat.delivered().len(), 40);
+}
+
+#[tokio::test(start_paused = true)]
+async fn watch_whose_agent_is_out_of_reach_still_gives_up_in_time() {
+    let world = many(3).await;
+    world.agent.set_unreachable(true);
+    world.pass(24 * 3600 + 310).await;
+    let delivered = world.chat.delivered();
+    assert_eq!(delivered.len(), 3, "{delivered:?}");
+    assert!(delivered.iter().all(|one| one.key.ends_with(":no-result")), "{delivered:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn agent_that_is_removed_while_it_is_out_of_reach_ends_its_watches() {
+    let world = many(3).await;
+    world.agent.set_unreachable(true);
+    world.pass(600).await;
+    world.write_agents("[]");
+    world.pass(700).await;
+    let delivered = world.chat.delivered();
+    assert_eq!(delivered.len(), 3, "{delivered:?}");
+    assert!(delivered.iter().all(|one| one.key.ends_with(":stopped")), "{delivered:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn question_about_a_task_does_not_wait_for_the_agents_turn() {
+    let world = many(3).await;
+    world.agent.set_unreachable(true);
+    world.pass(3600).await;
+    let asked = tokio::time::timeout(
+        std::time::Duration::from_secs(1),
+        world.watches.status(world.query("t2")),
+    )
+    .await;
+    assert!(matches!(asked, Ok(Err(_))), "{asked:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn agent_that_asks_for_time_is_left_alone_by_all_its_watches() {
+    let world = many(10).await;
+    world.agent.set_busy(Some(900));
+    world.pass(20).await;
+    let calls = world.agent.calls("GetTask").len();
+    assert!(calls <= 4, "{calls}");
+    world.pass(800).await;
+    assert_eq!(world.agent.calls("GetTask").len(), calls);
+    world.agent.set_busy(None);
+    world.pass(300).await;
+    assert!(world.agent.calls("GetTask").len() >= 10);
+}
+
+#[tokio::test(start_paused = true)]
+async fn start_with_a_hundred_watches_reads_each_and_asks_for_the_card_once() {
+    let mut world = many(100).await;
+    world.stop_hard().await;
+    for number in 1..=100 {
+        world.agent.set_task(&format!("t{number}"), "TASK_STATE_COMPLETED", "Lisbon");
+    }
+    let cards = world.agent.cards();
+    let before = world.now();
+    world.restart().await;
+    assert!(world.now().duration_since(before).as_secs() < 1, "a start waits for nobody");
+    world.chat.wait_for(100).await;
+    assert!(world.now().duration_since(before).as_secs() < 60);
+    assert_eq!(world.agent.cards(), cards + 1);
+    assert!(world.states().iter().filter(|state| **state == WatchState::Done).count() >= 99);
+}
+
+#[tokio::test(start_paused = true)]
+async fn edit_of_the_file_applies_to_the_next_check() {
+    let world = many(1).await;
+    let keys = world.agent.keys().len();
+    world.write_agents(
+        r#"[{"name": "travel-bot", "url": "http://travel.example/", "key": "k_another_456"}]"#,
+    );
+    world.pass(20).await;
+    let keys = world.agent.keys()[keys..].to_vec();
+    assert_eq!(keys, [Some("k_another_456".to_owned())]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn job_that_breaks_off_leaves_nothing_behind() {
+    // A delivery of a watch.
+    let mut world = many(1).await;
+    world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Lisbon");
+    world.chat.break_down(2);
+    world.chat.wait_for(1).await;
+    world.reach(&[WatchState::Done]).await;
+    // The end of a send: told when something becomes known.
+    world.agent.on_send(OnSend::Reply("hello"));
+    world.chat.break_down(1);
+    world.leave(world.order("hi")).await;
+    world.pass(60).await;
+    assert_eq!(world.chat.delivered().len(), 1);
+    world.watches.flush(volcanic_a2a_watch::WatchTarget::new("chat")).await;
+    assert!(world.chat.wait_for(2).await[1].text.ends_with("\nhello"));
+    // The restore.
+    world.agent.on_send(WORKING);
+    world.hand_over().await;
+    world.reach(&[WatchState::Done, WatchState::Watching]).await;
+    world.stop_hard().await;
+    world.chat.break_down(2);
+    world.restart().await;
+    let views = world.watches.watches(None).await;
+    assert_eq!((views.len(), views[0].source), (1, WatchSource::Poll));
+}
