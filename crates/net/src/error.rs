@@ -143,3 +143,32 @@ impl NetError {
         Self::Closed { source: Arc::new(error) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn causes_that_are_told_anew_keep_their_kind_and_nothing_else() {
+        let refused = io::Error::new(io::ErrorKind::ConnectionRefused, "planted");
+        let error = NetError::Connect { host: "a.example:1".to_owned(), source: Arc::new(refused) };
+        let kept = error.clone().retold(|_| None);
+        assert!(format!("{kept:?}").contains("planted"), "{kept:?}");
+        let error = error.retold(|cause| Some(cause.to_string().replace("planted", "***")));
+        let NetError::Connect { host, source } = &error else { panic!("{error:?}") };
+        assert_eq!((host.as_str(), source.to_string().as_str()), ("a.example:1", "***"));
+        assert_eq!(source.kind(), io::ErrorKind::ConnectionRefused);
+        assert!(!format!("{error:?}").contains("planted"), "{error:?}");
+
+        let source: Arc<dyn Error + Send + Sync> = Arc::from(Box::from("planted"));
+        for error in [
+            NetError::Certificates { source: Arc::clone(&source) },
+            NetError::Tls { host: String::new(), source: Arc::clone(&source) },
+            NetError::Closed { source },
+        ] {
+            let error = error.retold(|_| Some("***".to_owned()));
+            assert_eq!(error.source().unwrap().to_string(), "***");
+            assert!(!format!("{error:?}").contains("planted"), "{error:?}");
+        }
+    }
+}

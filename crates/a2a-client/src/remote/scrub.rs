@@ -50,9 +50,11 @@ struct Known {
 /// Every form of every secret, the longest first, so that none is masked only in part.
 #[derive(Default)]
 struct Forms {
-    forms: Vec<Form>,
+    all: Vec<Form>,
     /// How far before and after an escape a hit may reach, in bytes.
     reach: usize,
+    /// Whether one of them holds quotes or backslashes.
+    has_quotes: bool,
 }
 
 impl Scrubber {
@@ -95,7 +97,7 @@ impl Scrubber {
     /// Text that was put together here, without the secrets.
     pub(crate) fn text(&self, text: String) -> String {
         let forms = self.forms();
-        if forms.forms.is_empty() {
+        if forms.all.is_empty() {
             return text;
         }
         let clean = forms.behind_escapes(text.into(), Writing::Text);
@@ -128,13 +130,14 @@ impl Forms {
             .collect();
         forms.sort_by_key(|form| std::cmp::Reverse(form.len()));
         let longest = forms.first().map_or(0, Form::len);
-        Self { forms, reach: longest * STRETCH }
+        let has_quotes = forms.iter().any(Form::needs_escapes);
+        Self { all: forms, reach: longest * STRETCH, has_quotes }
     }
 
     /// Masks what stands there as it is. Secrets with quotes are never that in JSON: what looks so lies across its
     /// strings.
     fn as_they_are<'f>(&'f self, text: Bytes, mask: impl Fn(&'f Form) -> &'f [u8]) -> Bytes {
-        let plain = self.forms.iter().filter(|form| !form.needs_escapes());
+        let plain = self.all.iter().filter(|form| !form.needs_escapes());
         plain.fold(text, |text, form| {
             let mut edit = Edit::new(text);
             while let Some(hit) = form.find(edit.rest()) {
@@ -147,14 +150,14 @@ impl Forms {
     /// Masks what stands behind escapes; in text also what stands there as it is. Looks at a window at a time, so that
     /// the largest answers take little memory.
     fn behind_escapes(&self, text: Bytes, writing: Writing) -> Bytes {
-        if self.forms.is_empty() {
+        if self.all.is_empty() {
             return text;
         }
         let window = WINDOW.max(4 * self.reach);
         let mut edit = Edit::new(text);
         // Where the next escape is looked for, from what is left.
         let mut from = 0;
-        while let Some(escape) = writing.next_escape(edit.rest(), from) {
+        while let Some(escape) = writing.next_escape(edit.rest(), from, self.has_quotes) {
             edit.skip(escape.saturating_sub(self.reach));
             let rest = edit.rest();
             let is_last = rest.len() <= window;
@@ -178,7 +181,7 @@ impl Forms {
         let mut found = Vec::new();
         let mut layer = Layer::outermost(window);
         let mut find = |layer: &Layer| {
-            for form in &self.forms {
+            for form in &self.all {
                 found.extend(layer.find_all(form).map(|hit| (hit, form)));
             }
         };

@@ -8,7 +8,7 @@ use std::sync::{
 use axum::{Router, http::HeaderMap, response::Redirect, routing::get as on_get};
 use http::StatusCode;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use volcanic_net::{CallKind, NetError, Transport as _};
+use volcanic_net::{CallKind, GuardPolicy, NetError, Transport as _};
 
 use crate::server::{LIMIT, Server, client, get, send};
 
@@ -147,7 +147,14 @@ async fn errors_show_no_path_query_user_or_header() {
     let sent = send(&client(), request).await.unwrap_err();
     let https = url.replace("http://", "https://");
     let refused = send(&client(), get(&https)).await.unwrap_err();
-    for error in [sent, refused] {
+    let nowhere = "http://user:planted@nowhere.invalid/planted?planted";
+    let unresolved = send(&client(), get(nowhere)).await.unwrap_err();
+    assert!(matches!(unresolved, NetError::Resolve { .. }), "{unresolved:?}");
+    let mut guarded = get(&url);
+    guarded.extensions_mut().insert(GuardPolicy::PublicOnly);
+    let forbidden = send(&client(), guarded).await.unwrap_err();
+    assert!(matches!(forbidden, NetError::Refused { .. }), "{forbidden:?}");
+    for error in [sent, refused, unresolved, forbidden] {
         let mut shown = format!("{error} {error:?} {error:#?}");
         let mut cause: Option<&dyn std::error::Error> = Some(&error);
         while let Some(current) = cause {

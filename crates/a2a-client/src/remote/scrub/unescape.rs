@@ -19,18 +19,19 @@ pub(super) enum Writing {
 }
 
 impl Writing {
-    /// Where something is written that hides what it means, from `from` on. In text that may be anywhere.
-    pub(super) fn next_escape(self, text: &[u8], from: usize) -> Option<usize> {
+    /// Where something is written that hides what it means, from `from` on. In text that may be anywhere. Quotes and
+    /// backslashes hide something only if a secret holds some (`has_quotes`): code and JSON in an answer are full of them.
+    pub(super) fn next_escape(self, text: &[u8], from: usize, has_quotes: bool) -> Option<usize> {
         match self {
             Self::Json => {
-                let hides = |at: &usize| {
+                let hides = |at: &usize| match &text[*at..] {
                     // Only what is visible and ASCII stands in a secret.
-                    matches!(
-                        &text[*at..],
-                        [b'\\', b'u', b'0', b'0', b'2'..=b'7', ..]
-                            | [b'\\', b'/' | b'\\' | b'"', ..]
-                            | [b'%', b'2'..=b'7', ..]
-                    )
+                    [b'\\', b'u', b'0', b'0', b'2'..=b'7', ..]
+                    | [b'%', b'2'..=b'7', ..]
+                    | [b'\\', b'/', ..]
+                    | [b'\\', b'\\', b'u' | b'/' | b'\\', ..] => true,
+                    [b'\\', b'\\' | b'"', ..] => has_quotes,
+                    _ => false,
                 };
                 memchr2_iter(b'\\', b'%', text.get(from..)?).map(|at| from + at).find(hides)
             }
