@@ -1,5 +1,6 @@
-//! Project tasks: `cargo xtask check`, `interop`, `crash`, `fuzz`.
+//! Project tasks: `cargo xtask check`, `interop`, `crash`, `fuzz`, `bench`.
 
+mod bench;
 mod check;
 mod fuzz;
 mod layers;
@@ -50,6 +51,21 @@ enum Task {
         #[arg(long)]
         only: Option<String>,
     },
+    /// How fast something is beside others of its kind; see `bench/README.md`.
+    Bench {
+        #[command(subcommand)]
+        what: Bench,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+enum Bench {
+    /// The client beside the official SDK's and beside reqwest alone.
+    Client {
+        /// Few and short rounds.
+        #[arg(long)]
+        quick: bool,
+    },
 }
 
 fn main() -> Result<()> {
@@ -58,6 +74,7 @@ fn main() -> Result<()> {
         Task::Layers => layers::run(),
         Task::Interop { quick, only } => peers::interop(quick, only.as_deref()),
         Task::Crash { kills, seed } => peers::crash(kills, seed),
+        Task::Bench { what: Bench::Client { quick } } => bench::client(quick),
         Task::Fuzz { seconds, only } => fuzz::run_all(seconds, only.as_deref()),
     }
 }
