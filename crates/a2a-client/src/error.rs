@@ -2,12 +2,14 @@
 
 use std::{error::Error, time::Duration};
 
-use volcanic_a2a_types::{A2aErrorKind, RpcError, TaskState};
+use volcanic_a2a_types::{A2aErrorKind, ContextId, RpcError, Task, TaskState};
 use volcanic_base::with_causes;
 use volcanic_net::NetError;
 
 use crate::{AGENTS_FILE, KeyError, frame::sanitize_remote_line, remote::scrub::Scrubber};
 
+/// How much of an id is shown, in characters.
+const MAX_ID: usize = 200;
 /// How much of a state's name is shown, in characters.
 const MAX_STATE: usize = 40;
 
@@ -120,6 +122,20 @@ pub enum ClientError {
         /// What is wrong with the rest.
         reason: String,
     },
+    /// The agent took the message for a task, but the rest of its answer cannot be read.
+    #[error(
+        "Agent \"{agent}\" took the message as task {}, which is {}, but the rest of its answer cannot be used: {reason}.",
+        sanitize_remote_line(.task.id.as_str(), MAX_ID),
+        sanitize_remote_line(&.task.status.state.label(), MAX_STATE)
+    )]
+    UnreadableAnswer {
+        /// The agent.
+        agent: String,
+        /// The task's ids and where it stands; the rest of it is empty.
+        task: Box<Task>,
+        /// What is wrong with the rest of the answer.
+        reason: String,
+    },
     /// The answer is larger than is read.
     #[error("The answer of agent \"{agent}\" is larger than {limit} bytes.")]
     TooLarge {
@@ -162,6 +178,16 @@ impl ClientError {
             Self::UnreadableTask { agent, state, reason } => {
                 Self::UnreadableTask { agent, state, reason: text(reason) }
             }
+            Self::UnreadableAnswer { agent, task, reason } => {
+                let context = task.context_id.as_ref().map_or("", ContextId::as_str);
+                let reason = text(reason);
+                // With a masked id it could not be found again.
+                if [task.id.as_str(), context].iter().any(|id| scrubber.changed(id).is_some()) {
+                    Self::Unexpected { agent, reason }
+                } else {
+                    Self::UnreadableAnswer { agent, task, reason }
+                }
+            }
             Self::TimedOut { .. }
             | Self::KeyRejected { .. }
             | Self::Http { .. }
@@ -183,7 +209,8 @@ impl ClientError {
             Self::TimedOut { .. }
             | Self::Card { .. }
             | Self::Unexpected { .. }
-            | Self::UnreadableTask { .. } => true,
+            | Self::UnreadableTask { .. }
+            | Self::UnreadableAnswer { .. } => true,
             Self::KeyRejected { .. }
             | Self::Key { .. }
             | Self::Untrusted { .. }
@@ -208,6 +235,7 @@ impl ClientError {
             Self::TimedOut { .. }
             | Self::Unexpected { .. }
             | Self::UnreadableTask { .. }
+            | Self::UnreadableAnswer { .. }
             | Self::TooLarge { .. } => true,
             Self::KeyRejected { .. }
             | Self::Card { .. }
@@ -232,6 +260,7 @@ impl ClientError {
             | Self::Untrusted { .. }
             | Self::Unexpected { .. }
             | Self::UnreadableTask { .. }
+            | Self::UnreadableAnswer { .. }
             | Self::TooLarge { .. } => None,
         }
     }
@@ -249,6 +278,7 @@ impl ClientError {
             | Self::Unsupported { .. }
             | Self::Unexpected { .. }
             | Self::UnreadableTask { .. }
+            | Self::UnreadableAnswer { .. }
             | Self::TooLarge { .. } => None,
         }
     }
@@ -267,7 +297,8 @@ impl ClientError {
             | Self::Untrusted { .. }
             | Self::Unsupported { .. }
             | Self::Unexpected { .. }
-            | Self::UnreadableTask { .. } => None,
+            | Self::UnreadableTask { .. }
+            | Self::UnreadableAnswer { .. } => None,
         }
     }
 
@@ -275,6 +306,25 @@ impl ClientError {
     pub fn unreadable_task(&self) -> Option<(&TaskState, &str)> {
         match self {
             Self::UnreadableTask { state, reason, .. } => Some((state, reason)),
+            Self::UnreadableAnswer { .. }
+            | Self::Unreachable { .. }
+            | Self::TimedOut { .. }
+            | Self::KeyRejected { .. }
+            | Self::Refused { .. }
+            | Self::Http { .. }
+            | Self::Card { .. }
+            | Self::Key { .. }
+            | Self::Untrusted { .. }
+            | Self::Unsupported { .. }
+            | Self::Unexpected { .. }
+            | Self::TooLarge { .. } => None,
+        }
+    }
+
+    /// The task that a message led to although the answer to it cannot be read: its ids and where it stands, no more.
+    pub fn begun_task(&self) -> Option<&Task> {
+        match self {
+            Self::UnreadableAnswer { task, .. } => Some(task),
             Self::Unreachable { .. }
             | Self::TimedOut { .. }
             | Self::KeyRejected { .. }
@@ -285,6 +335,7 @@ impl ClientError {
             | Self::Untrusted { .. }
             | Self::Unsupported { .. }
             | Self::Unexpected { .. }
+            | Self::UnreadableTask { .. }
             | Self::TooLarge { .. } => None,
         }
     }

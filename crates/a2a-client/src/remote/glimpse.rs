@@ -2,18 +2,38 @@
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use volcanic_a2a_types::{TaskId, TaskState, v03};
+use volcanic_a2a_types::{Message, Task, TaskId, TaskState, TaskStatus, v03};
 
+use super::events::Expected;
 use crate::{AgentProtocol, ClientError};
 
 /// The longest id and state that are looked at, in bytes.
 const MAX_SHOWN: usize = 64 << 10;
 
-/// A task's id and state, whatever the rest of it looks like.
+/// Which task an answer is to be about.
+pub(super) enum Asked<'a> {
+    /// None.
+    Nothing,
+    /// This one, which is the answer.
+    Task(&'a TaskId),
+    /// The one that this message leads to, if it leads to one.
+    TaskOf(&'a Message),
+}
+
+/// The answer to a message in A2A 1.0.
+#[derive(Deserialize)]
+struct SentGlimpse<'a> {
+    #[serde(borrow)]
+    task: &'a RawValue,
+}
+
+/// A task's ids and state, whatever the rest of it looks like.
 #[derive(Deserialize)]
 struct TaskGlimpse<'a> {
     #[serde(borrow)]
     id: &'a RawValue,
+    #[serde(borrow, default, rename = "contextId")]
+    context_id: Option<&'a RawValue>,
     #[serde(borrow)]
     status: &'a RawValue,
 }
@@ -24,34 +44,63 @@ struct StatusGlimpse<'a> {
     state: &'a RawValue,
 }
 
-/// The error that reading `answer` came to; it says where the task `asked` stands if the answer says so much.
+/// The error that reading `answer` came to; it says which task the answer is about and where that stands, if the answer
+/// says so much.
 pub(super) fn beside(
     error: ClientError,
     protocol: AgentProtocol,
     answer: &str,
-    asked: Option<&TaskId>,
+    asked: &Asked<'_>,
 ) -> ClientError {
     let ClientError::Unexpected { agent, reason } = error else { return error };
-    match asked.and_then(|asked| state_of(protocol, answer, asked)) {
-        Some(state) => ClientError::UnreadableTask { agent, state, reason },
-        None => ClientError::Unexpected { agent, reason },
+    match asked {
+        Asked::Task(asked) => {
+            if let Some(state) = state_of(protocol, answer, asked) {
+                return ClientError::UnreadableTask { agent, state, reason };
+            }
+        }
+        Asked::TaskOf(message) => {
+            if let Some(task) = task_of(protocol, answer, message) {
+                return ClientError::UnreadableAnswer { agent, task: Box::new(task), reason };
+            }
+        }
+        Asked::Nothing => {}
     }
+    ClientError::Unexpected { agent, reason }
 }
 
 /// The state of task `asked`, if `answer` is that task and says so much.
 fn state_of(protocol: AgentProtocol, answer: &str, asked: &TaskId) -> Option<TaskState> {
-    let task: TaskGlimpse<'_> = object(answer)?;
+    let task = read(protocol, answer)?;
+    (task.id == *asked).then_some(task.status.state)
+}
+
+/// The task that `message` led to, as far as `answer` tells it.
+fn task_of(protocol: AgentProtocol, answer: &str, message: &Message) -> Option<Task> {
+    let answer = match protocol {
+        AgentProtocol::V1 => object::<SentGlimpse<'_>>(answer)?.task.get(),
+        AgentProtocol::V03 => answer,
+    };
+    let task = read(protocol, answer)?;
+    Expected::of_message(message).task(&task).is_ok().then_some(task)
+}
+
+/// Ids and state of a task; the rest of it stays empty.
+fn read(protocol: AgentProtocol, task: &str) -> Option<Task> {
+    let task: TaskGlimpse<'_> = object(task)?;
     let status: StatusGlimpse<'_> = object(task.status.get())?;
     let short = |value: &RawValue| (value.get().len() <= MAX_SHOWN).then(|| value.get().to_owned());
-    let id: String = serde_json::from_str(&short(task.id)?).ok()?;
+    let text = |value| serde_json::from_str::<String>(&short(value)?).ok();
+    let id = text(task.id)?;
+    let context_id = task.context_id.and_then(text);
     let state = short(status.state)?;
-    if id != asked.as_str() {
-        return None;
-    }
-    match protocol {
+    let state = match protocol {
         AgentProtocol::V1 => serde_json::from_str(&state).ok(),
         AgentProtocol::V03 => v03::read_state(&state).ok(),
-    }
+    }?;
+    let mut task = Task::new(id, "", TaskStatus::new(state));
+    task.context_id = context_id.map(Into::into);
+    Some(task)
 }
 
 /// Reads an object. The parser's error about anything else would hold a copy of it.

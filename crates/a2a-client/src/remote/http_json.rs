@@ -8,8 +8,8 @@ use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri, header, res
 use serde::de::Error as _;
 use tokio::time::Instant;
 use volcanic_a2a_types::{
-    A2aErrorKind, FromWire, HttpError, HttpVerb, MEDIA_TYPE_A2A_JSON, MEDIA_TYPE_EVENT_STREAM, Route,
-    StreamResponse, WireLimits,
+    A2aErrorKind, FromWire, HttpError, HttpVerb, MEDIA_TYPE_A2A_JSON, MEDIA_TYPE_EVENT_STREAM,
+    Route, StreamResponse, WireLimits,
 };
 use volcanic_net::{CallKind, NetBody, retry_after_by_date};
 
@@ -51,11 +51,11 @@ impl HttpJson {
         if matches!(head.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
             return Err(line.status_error(head.status, &head.headers));
         }
-        let body = line.read(body, limits.size, deadline).await?;
+        let body = line.read_answer(&head, body, limits.size, deadline).await?;
         if head.status.is_success() {
             read_answer(line, &body).map_err(|error| {
                 let answer = str::from_utf8(&body).unwrap_or_default();
-                glimpse::beside(error, AgentProtocol::V1, answer, operation.task())
+                glimpse::beside(error, AgentProtocol::V1, answer, &operation.asked())
             })
         } else {
             Err(read_error(line, head.status, &head.headers, &body))
@@ -111,7 +111,7 @@ impl HttpJson {
         if matches!(head.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
             return line.status_error(head.status, &head.headers);
         }
-        match line.read(body, limits.size, deadline).await {
+        match line.read_answer(head, body, limits.size, deadline).await {
             Err(error) => error,
             Ok(body) if !head.status.is_success() => {
                 read_error(line, head.status, &head.headers, &body)
@@ -174,6 +174,7 @@ fn is_of_the_verb(error: &ClientError) -> bool {
         | ClientError::Untrusted { .. }
         | ClientError::Unexpected { .. }
         | ClientError::UnreadableTask { .. }
+        | ClientError::UnreadableAnswer { .. }
         | ClientError::Unsupported { .. }
         | ClientError::TooLarge { .. } => false,
     }

@@ -11,8 +11,8 @@ use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri, header};
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 use volcanic_a2a_types::{
-    FromWire, MEDIA_TYPE_EVENT_STREAM, MEDIA_TYPE_JSON, RpcDecodeError, RpcError, RpcId, RpcOutcome,
-    RpcRequest, RpcResponse, StreamResponse, WireLimits, v03,
+    FromWire, MEDIA_TYPE_EVENT_STREAM, MEDIA_TYPE_JSON, RpcDecodeError, RpcError, RpcId,
+    RpcOutcome, RpcRequest, RpcResponse, StreamResponse, WireLimits, v03,
 };
 use volcanic_net::{CallKind, retry_after_by_date};
 
@@ -65,10 +65,10 @@ impl JsonRpc {
         if matches!(head.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
             return Err(line.status_error(head.status, &head.headers));
         }
-        let body = line.read(body, limits.size, deadline).await?;
+        let body = line.read_answer(&head, body, limits.size, deadline).await?;
         let answer = self.decode(O::METHOD, &exchange.id, head.status, &head.headers, &body)?;
         read_result(line, self.dialect, answer)
-            .map_err(|error| glimpse::beside(error, self.dialect, answer.get(), operation.task()))
+            .map_err(|error| glimpse::beside(error, self.dialect, answer.get(), &operation.asked()))
     }
 
     /// Calls a method that answers with a stream.
@@ -91,7 +91,7 @@ impl JsonRpc {
         if matches!(head.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
             return Err(line.status_error(head.status, &head.headers));
         }
-        let body = line.read(body, limits.size, deadline).await?;
+        let body = line.read_answer(&head, body, limits.size, deadline).await?;
         self.decode(O::METHOD, &exchange.id, head.status, &head.headers, &body)?;
         Err(line.unexpected("it is not a stream of events"))
     }

@@ -13,6 +13,8 @@ use volcanic_a2a_types::{
     TaskPushNotificationConfig,
 };
 
+use super::glimpse::Asked;
+
 /// A request, the same for every binding: what it serialises to is the parameters over JSON-RPC and the body, if there
 /// is one, over HTTP+JSON.
 pub(super) trait Operation: Serialize + Sync {
@@ -25,9 +27,9 @@ pub(super) trait Operation: Serialize + Sync {
     /// Verb and path over HTTP+JSON.
     fn route(&self) -> Route;
 
-    /// The task that comes back, if the answer is one.
-    fn task(&self) -> Option<&TaskId> {
-        None
+    /// The task that comes back, if one does.
+    fn asked(&self) -> Asked<'_> {
+        Asked::Nothing
     }
 
     /// The query string over HTTP+JSON.
@@ -42,6 +44,10 @@ impl Operation for SendMessageRequest {
 
     fn route(&self) -> Route {
         Route::SendMessage
+    }
+
+    fn asked(&self) -> Asked<'_> {
+        Asked::TaskOf(&self.message)
     }
 }
 
@@ -71,8 +77,8 @@ impl Operation for GetTaskRequest {
         Route::GetTask(self.id.clone())
     }
 
-    fn task(&self) -> Option<&TaskId> {
-        Some(&self.id)
+    fn asked(&self) -> Asked<'_> {
+        Asked::Task(&self.id)
     }
 
     fn query(&self) -> String {
@@ -101,8 +107,8 @@ impl Operation for CancelTaskRequest {
         Route::CancelTask(self.id.clone())
     }
 
-    fn task(&self) -> Option<&TaskId> {
-        Some(&self.id)
+    fn asked(&self) -> Asked<'_> {
+        Asked::Task(&self.id)
     }
 }
 

@@ -244,6 +244,43 @@ async fn task_that_cannot_be_read_still_says_where_it_stands() {
 }
 
 #[tokio::test]
+async fn answer_that_cannot_be_read_still_says_which_task_the_message_began() {
+    let sent = async |answer: Value, asked: Message| {
+        let script = Script::new(move |seen| result(seen, &answer));
+        let (_running, agent) = connected(&script).await;
+        agent.send_message(SendMessageRequest::new(asked)).await.unwrap_err()
+    };
+    let broken = json!({"task": {"id": "t1", "contextId": "c1", "artifacts": 5, "status": {
+        "state": "TASK_STATE_WORKING", "timestamp": "yesterday"}}});
+    let error = sent(broken.clone(), message()).await;
+    let begun = error.begun_task().unwrap();
+    assert_eq!(
+        (begun.id.as_str(), begun.context_id.as_ref().unwrap().as_str(), begun.state()),
+        ("t1", "c1", &TaskState::Working)
+    );
+    assert!(error.may_have_arrived());
+    assert!(
+        error.to_string().starts_with(
+            "Agent \"travel-bot\" took the message as task t1, which is working, but the rest of its answer cannot be used: "
+        ),
+        "{error}"
+    );
+    for asked in [message().with_task("t2"), message().with_context("c2")] {
+        let error = sent(broken.clone(), asked).await;
+        assert!(matches!(error, ClientError::Unexpected { .. }), "{error:?}");
+    }
+    for answer in [
+        json!({"task": {"id": "t1", "status": {"state": {}}}}),
+        json!({"task": {"id": 7, "status": {"state": "TASK_STATE_WORKING"}}}),
+        json!({"message": {"messageId": 5, "id": "t1", "status": {"state": "TASK_STATE_WORKING"}}}),
+        json!({"id": "t1", "status": {"state": "TASK_STATE_WORKING"}}),
+    ] {
+        let error = sent(answer.clone(), message()).await;
+        assert!(matches!(error, ClientError::Unexpected { .. }), "{answer}: {error:?}");
+    }
+}
+
+#[tokio::test]
 async fn deep_json_is_refused() {
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     let error = got(move |_| {

@@ -337,6 +337,21 @@ async fn task_that_cannot_be_read_still_says_where_it_stands() {
 }
 
 #[tokio::test]
+async fn answer_that_cannot_be_read_still_says_which_task_the_message_began() {
+    let broken =
+        json!({"task": {"id": "t1", "status": {"state": "TASK_STATE_COMPLETED", "timestamp": 5}}});
+    let script = rest(move |_| json_of(200, &broken));
+    let (_running, agent) = connected(&script).await;
+    let message = Message::user("m1", vec![Part::text("hi")]);
+    let error = agent.send_message(SendMessageRequest::new(message)).await.unwrap_err();
+    let begun = error.begun_task().unwrap();
+    assert_eq!(
+        (begun.id.as_str(), begun.context_id.as_ref(), begun.state()),
+        ("t1", None, &TaskState::Completed)
+    );
+}
+
+#[tokio::test]
 async fn redirect_takes_the_key_nowhere() {
     let elsewhere = rest(|_| json_of(200, &task("t1", "WORKING")));
     let target = Running::start(&elsewhere).await;

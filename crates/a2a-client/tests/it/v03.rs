@@ -279,6 +279,20 @@ async fn task_that_cannot_be_read_still_says_where_it_stands() {
 }
 
 #[tokio::test]
+async fn answer_that_cannot_be_read_still_says_which_task_the_message_began() {
+    let script = old(|seen| {
+        let mut broken = old_task("t1", "working");
+        broken["artifacts"] = json!({"odd": true});
+        result(seen, &broken)
+    });
+    let (_running, agent) = connected(&script).await;
+    let error = agent.send_message(SendMessageRequest::new(message())).await.unwrap_err();
+    let begun = error.begun_task().unwrap();
+    assert_eq!((begun.id.as_str(), begun.state()), ("t1", &TaskState::Working));
+    assert_eq!(begun.context_id.as_ref().unwrap().as_str(), "c1");
+}
+
+#[tokio::test]
 async fn answers_that_are_none_are_refused() {
     for answer in [json!({}), json!([]), json!("x"), json!({"kind": "new"}), json!({"task": 1})] {
         let script = old(move |seen| result(seen, &answer));

@@ -88,7 +88,11 @@ pub(super) async fn send(
         }
         Err(error) => {
             context.forget(&order.workspace, &order.agent);
-            match find(&remote, &send).await {
+            let found = match error.begun_task() {
+                Some(task) => Ok(Some(task.clone())),
+                None => find(&remote, &send).await,
+            };
+            match found {
                 Ok(Some(task)) => {
                     announce(started, &task);
                     kept(context, &send, task, remote, held).await
