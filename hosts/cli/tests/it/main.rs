@@ -45,6 +45,8 @@ mod terminal;
 #[cfg(test)]
 mod tour;
 #[cfg(test)]
+mod unsaved;
+#[cfg(test)]
 mod usage;
 #[cfg(test)]
 mod waiting;
