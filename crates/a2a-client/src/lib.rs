@@ -24,4 +24,4 @@ pub use error::ClientError;
 pub use frame::{NoticeKind, render_delivery, render_notice, render_result, sanitize_remote_line};
 pub use key::{KEY_VARIABLE_PREFIX, KeyError, KeyResolver, KeySource, plain_keys};
 pub use outcome::{InlineFile, MAX_INLINE_BYTES, SavedOutcome, TaskOutcome, UnsavedFile};
-pub use remote::{EventStream, RemoteAgent};
+pub use remote::{EventStream, KeyMask, RemoteAgent};

@@ -27,6 +27,7 @@ mod glimpse;
 mod http_json;
 mod jsonrpc;
 mod line;
+mod mask;
 mod operation;
 pub(crate) mod scrub;
 mod stream;
@@ -38,6 +39,7 @@ use line::Line;
 use operation::StreamMessage;
 
 pub use events::EventStream;
+pub use mask::KeyMask;
 
 /// A connection to one remote agent, with its card read. Clones share it.
 #[derive(Clone)]

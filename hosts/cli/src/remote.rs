@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use anyhow::Result;
-use volcanic_a2a_client::{AgentEntry, ClientConfig, ClientError, KeyResolver, RemoteAgent};
+use volcanic_a2a_client::{
+    AgentEntry, ClientConfig, ClientError, KeyMask, KeyResolver, RemoteAgent,
+};
 use volcanic_base::ConfinedDir;
 use volcanic_host::{TransportSetupError, agent_transport, key_resolver};
 use volcanic_net::Transport;
@@ -28,11 +30,13 @@ mod send;
 mod target;
 mod tasks;
 mod told;
+mod traced;
 mod waiting;
 mod watching;
 
 use live::Live;
 use target::Target;
+use traced::Traced;
 use waiting::{Leave, Waited};
 
 pub(crate) use agents::agents;
@@ -73,6 +77,8 @@ struct Contact<'a> {
     max_file_bytes: u64,
     live: Live,
     leave: Leave,
+    /// What keeps secrets out of what is said of exchanges, if they are.
+    mask: Option<Arc<KeyMask>>,
     format: Format,
 }
 
@@ -80,12 +86,19 @@ impl<'a> Contact<'a> {
     /// Finds the agent, and calls nobody yet.
     fn open(args: &'a AgentArgs, config: &CliConfig, format: Format) -> Result<Self> {
         let workspace = workspace::open(&args.at.workspace)?;
-        let caller = Caller::new(&args.at, config)?;
+        let mut caller = Caller::new(&args.at, config)?;
         let target = Target::find(args)?;
-        let live = Live::open(target.name(), config);
-        let leave = Leave::listen()?;
+        let mask = args.debug.then(|| Arc::new(target.mask(&caller.keys)));
+        if let Some(mask) = &mask {
+            let inner = Arc::clone(&caller.transport);
+            let traced = Traced::new(inner, Arc::clone(mask), target.shows_queries());
+            caller.transport = Arc::new(traced);
+        }
+        // Both at once would write over each other.
+        let live = if args.debug { Live::closed() } else { Live::open(target.name(), config) };
+        let leave = Leave::new();
         let max_file_bytes = config.client.max_file_bytes;
-        Ok(Self { args, workspace, target, caller, max_file_bytes, live, leave, format })
+        Ok(Self { args, workspace, target, caller, max_file_bytes, live, leave, mask, format })
     }
 
     /// Reads the agent's card, if it has to be read.

@@ -55,8 +55,9 @@ pub(crate) async fn watches(
         for watch in &watches {
             let line = |text: &str| sanitize_remote_line(text, LINE);
             let age = now.duration_since(watch.started_at).as_secs().max(0);
-            let next = watch.next_check_at.map_or_else(String::new, |at| {
-                format!(", next check in {} s", at.duration_since(now).as_secs().max(0))
+            // Only checks that found something are written down, so what is past says nothing.
+            let next = watch.next_check_at.filter(|at| *at > now).map_or_else(String::new, |at| {
+                format!(", next check in {} s", at.duration_since(now).as_secs())
             });
             let seen = watch
                 .last_seen

@@ -43,6 +43,9 @@ pub struct AgentArgs {
     /// Read no card: AGENT is the URL of the interface itself. Needs --binding.
     #[arg(long, requires = "bindings", help_heading = HEADING)]
     pub no_card: bool,
+    /// Say on standard error what is exchanged with the agent; keys are masked in it.
+    #[arg(long, help_heading = HEADING)]
+    pub debug: bool,
     #[command(flatten)]
     #[expect(missing_docs, reason = "described where it is defined")]
     pub at: WorkspaceArgs,

@@ -58,6 +58,11 @@ impl Live {
         Self { row }
     }
 
+    /// None, whatever there is to say.
+    pub(super) fn closed() -> Self {
+        Self { row: None }
+    }
+
     /// Says what is happening now, in a remote's words or ours.
     pub(super) fn says(&self, text: &str) {
         if let Some(mut row) = self.row() {

@@ -150,6 +150,9 @@ fn secret(
         KeySource::Plain(secret) => secret.clone(),
         source => (contact.caller.keys)(source).map_err(UsageError::of)?,
     };
+    if let Some(mask) = &contact.mask {
+        mask.learn(&secret);
+    }
     Ok(Some(Credential::new(secret.expose())))
 }
 

@@ -5,7 +5,6 @@ use std::cell::Cell;
 use anyhow::Result;
 use futures::StreamExt as _;
 use serde_json::json;
-use tokio::time::Instant;
 use volcanic_a2a_client::{ClientError, EventStream, RemoteAgent};
 use volcanic_a2a_types::{
     HOPS_METADATA, Message, MessageId, Part, SendMessageConfiguration, SendMessageRequest,
@@ -18,6 +17,7 @@ use super::{
     events::{Reporter, Told},
     following::Following,
     parts,
+    waiting::after,
 };
 use crate::{
     args::SendArgs,
@@ -43,7 +43,7 @@ pub(crate) async fn send(args: &SendArgs, config: &CliConfig, format: Format) ->
     let parts = parts::read(&args.message, &contact)?;
     // Who does not wait for the outcome still wants to know which task it is.
     let waits = !args.is_async && !args.wait.is_zero();
-    let deadline = waits.then(|| Instant::now() + args.wait);
+    let deadline = waits.then_some(args.wait).and_then(after);
     let told = if args.stream { Told::Everything } else { Told::Nothing };
     let mut reporter = Reporter::new(&contact.live, format, told);
 

@@ -5,8 +5,8 @@ use std::{net::IpAddr, path::Path};
 use anyhow::{Context as _, Result};
 use url::{Host, Url};
 use volcanic_a2a_client::{
-    AGENTS_FILE, AgentBinding, AgentEntry, AgentName, AgentProtocol, ClientError, RemoteAgent,
-    read_agents,
+    AGENTS_FILE, AgentBinding, AgentEntry, AgentName, AgentProtocol, ClientError, KeyMask,
+    KeyResolver, RemoteAgent, read_agents,
 };
 use volcanic_a2a_types::{AgentCard, AgentInterface, BINDING_HTTP_JSON, BINDING_JSONRPC, v03};
 use volcanic_base::read_text_to_limit;
@@ -133,6 +133,16 @@ impl Target {
     /// What the agent is called.
     pub(super) fn name(&self) -> &str {
         self.entry.name.as_str()
+    }
+
+    /// What keeps its secrets out of what is shown.
+    pub(super) fn mask(&self, keys: &KeyResolver) -> KeyMask {
+        KeyMask::of(&self.entry, keys)
+    }
+
+    /// Whether the queries of addresses may be shown: its own one could hold a secret.
+    pub(super) fn shows_queries(&self) -> bool {
+        self.entry.url.query().is_none()
     }
 
     /// Reads the card, if there is none at hand, and chooses how to speak to the agent.

@@ -3,7 +3,6 @@
 use std::{collections::HashSet, fmt::Write as _};
 
 use anyhow::Result;
-use tokio::time::Instant;
 use volcanic_a2a_client::sanitize_remote_line;
 use volcanic_a2a_types::{ListTasksRequest, ListTasksResponse, Task, TaskId, TaskState};
 
@@ -11,6 +10,7 @@ use super::{
     Contact,
     events::{Reporter, Told, message_lines},
     following::Following,
+    waiting::after,
 };
 use crate::{
     args::{StatusArgs, TaskArgs, TasksArgs},
@@ -34,7 +34,7 @@ const SAID: usize = 80;
 /// A failure to ask; when the command line is wrong, a usage error.
 pub(crate) async fn status(args: &StatusArgs, config: &CliConfig, format: Format) -> Result<Exit> {
     let contact = Contact::open(&args.of.at, config, format)?;
-    let deadline = args.wait.map(|wait| Instant::now() + wait);
+    let deadline = args.wait.and_then(after);
     let id = TaskId::from(args.of.task.as_str());
     let asked = contact.ask(async |remote| {
         let task = remote.get_task(&id, Some(args.history)).await?;
@@ -51,7 +51,7 @@ pub(crate) async fn status(args: &StatusArgs, config: &CliConfig, format: Format
         task,
         before: None,
     };
-    if deadline.is_some() {
+    if args.wait.is_some() {
         contact.follow(&mut following, deadline).await?;
     }
     contact.tell(&remote, &following.task)

@@ -1,8 +1,11 @@
 //! Waiting for an agent, as long as the user wants to.
 
-use std::future::pending;
+use std::{
+    future::pending,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
 
-use anyhow::{Context as _, Result};
 use tokio::{
     signal::unix::{SignalKind, signal},
     task::JoinSet,
@@ -22,26 +25,30 @@ pub(super) enum Waited<T> {
     Interrupted,
 }
 
-/// Somebody who may want to leave. It is listened for as long as this is kept, so that nothing is missed between two
-/// waits.
+/// Somebody who may want to leave. From the first wait on they are listened to for as long as this is kept, so that
+/// nothing is missed between two waits.
 pub(super) struct Leave {
     wanted: CancellationToken,
-    /// The one task, which ends with this.
-    _listening: JoinSet<()>,
+    /// The one task, once there is something to wait for; it ends with this.
+    listening: Mutex<JoinSet<()>>,
 }
 
 impl Leave {
-    /// Listens to Ctrl-C and to requests to end.
-    ///
-    /// # Errors
-    /// When the system does not allow that.
-    pub(super) fn listen() -> Result<Self> {
-        let listen = |kind| signal(kind).context("failed to listen to signals");
-        let (mut interrupt, mut terminate) =
-            (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
-        let wanted = CancellationToken::new();
-        let heard = wanted.clone();
-        let mut listening = JoinSet::new();
+    /// Nobody is listened to before the first wait: until then signals do what they always do.
+    pub(super) fn new() -> Self {
+        Self { wanted: CancellationToken::new(), listening: Mutex::default() }
+    }
+
+    /// Listens to Ctrl-C and to requests to end, from the first time on. If the system does not allow that, they end the
+    /// program.
+    fn listen(&self) {
+        let mut listening = self.listening.lock().unwrap_or_else(PoisonError::into_inner);
+        if !listening.is_empty() {
+            return;
+        }
+        let kinds = [SignalKind::interrupt(), SignalKind::terminate()];
+        let [Ok(mut interrupt), Ok(mut terminate)] = kinds.map(signal) else { return };
+        let heard = self.wanted.clone();
         listening.spawn(async move {
             tokio::select! {
                 _ = interrupt.recv() => {}
@@ -49,7 +56,6 @@ impl Leave {
             }
             heard.cancel();
         });
-        Ok(Self { wanted, _listening: listening })
     }
 
     /// Does the work until it is done, the time is up or somebody wants to leave; meanwhile it is said what is waited
@@ -60,6 +66,7 @@ impl Leave {
         deadline: Option<Instant>,
         work: impl Future<Output = T>,
     ) -> Waited<T> {
+        self.listen();
         let waited = tokio::select! {
             biased;
             done = work => Waited::Done(done),
@@ -70,6 +77,11 @@ impl Leave {
         live.clear();
         waited
     }
+}
+
+/// The moment when a wait of so long is over; none if it lies beyond all counting.
+pub(super) fn after(wait: Duration) -> Option<Instant> {
+    Instant::now().checked_add(wait)
 }
 
 async fn passed(deadline: Option<Instant>) {

@@ -2,7 +2,6 @@
 
 use anyhow::Result;
 use futures::StreamExt as _;
-use tokio::time::Instant;
 use volcanic_a2a_client::{RemoteAgent, sanitize_remote_line};
 use volcanic_a2a_types::{TaskId, TaskState};
 
@@ -11,6 +10,7 @@ use super::{
     events::{Reporter, Told},
     following::Following,
     told::exit_of,
+    waiting::after,
 };
 use crate::{
     args::{SubscribeArgs, WatchArgs},
@@ -29,7 +29,7 @@ pub(crate) async fn subscribe(
     format: Format,
 ) -> Result<Exit> {
     let contact = Contact::open(&args.of.at, config, format)?;
-    let deadline = args.timeout.map(|timeout| Instant::now() + timeout);
+    let deadline = args.timeout.and_then(after);
     let id = TaskId::from(args.of.task.as_str());
     let mut reporter = Reporter::new(&contact.live, format, Told::Everything);
     let mut state = TaskState::default();
@@ -68,7 +68,7 @@ pub(crate) async fn subscribe(
 /// As [`subscribe`].
 pub(crate) async fn watch(args: &WatchArgs, config: &CliConfig, format: Format) -> Result<Exit> {
     let contact = Contact::open(&args.of.at, config, format)?;
-    let deadline = Instant::now() + args.timeout.unwrap_or(config.client.watch_timeout);
+    let deadline = after(args.timeout.unwrap_or(config.client.watch_timeout));
     let id = TaskId::from(args.of.task.as_str());
     let asked = contact.ask(async |remote| {
         let task = remote.get_task(&id, Some(0)).await?;
@@ -88,7 +88,7 @@ pub(crate) async fn watch(args: &WatchArgs, config: &CliConfig, format: Format) 
         task,
         before: None,
     };
-    contact.follow(&mut following, Some(deadline)).await?;
+    contact.follow(&mut following, deadline).await?;
     contact.tell(&remote, &following.task)
 }
 

@@ -5,7 +5,7 @@ use volcanic_testkit::RecordingProxy;
 
 use crate::{
     keyed_agent::with_key,
-    world::{Ran, World},
+    world::{Ran, World, nobody},
 };
 
 const KEY: &str = "right-key-0123456789";
@@ -75,4 +75,58 @@ async fn key_files_that_cannot_be_used_are_a_mistake_of_the_users() {
     }
     let named = world.run(&["send", "demo", "x", "--key-file", "empty"]).await;
     named.check(2, &["--key-file is for an agent given by URL", "agents.json"]);
+}
+
+#[tokio::test]
+async fn what_is_exchanged_is_shown_when_it_is_asked_for_and_keys_are_masked_in_it() {
+    let world = World::new();
+    let agent = with_key(KEY).await;
+    world.write("agent.key", KEY);
+    let text = format!("echo {KEY}");
+    let arguments = ["send", &agent.url, &text, "--key-file", "../agent.key", "--stream"];
+    let quiet = world.run(&arguments).await;
+    assert_eq!(quiet.err, "", "{quiet:?}");
+    let told = world.run(&[&arguments[..], &["--debug"]].concat()).await;
+    told.check(0, &["is completed."]);
+    for part in [
+        &format!("> GET {}.well-known/agent-card.json", agent.url) as &str,
+        "< 200 OK",
+        "\"supportedInterfaces\"",
+        "> POST http",
+        "> x-api-key: ***",
+        "\"method\":\"SendStreamingMessage\"",
+        "< data: {",
+        "\"method\":\"GetTask\"",
+    ] {
+        assert!(told.err.contains(part), "`{part}` is missing: {told:?}");
+    }
+    check_hidden(&told);
+    assert!(told.err.lines().all(|line| line.starts_with(['>', '<'])), "{told:?}");
+
+    let url = format!("{}?planted=query", nobody().await);
+    let down = world.run(&["status", &url, "t", "--debug"]).await;
+    assert!(down.err.contains("agent-card.json?***\n") && down.err.contains("\n! "), "{down:?}");
+    assert!(!down.err.contains("planted"), "{down:?}");
+}
+
+#[tokio::test]
+async fn secrets_of_a_webhook_are_masked_in_what_is_shown() {
+    let world = World::new();
+    let remote = world.remote().await;
+    let sent = world.run(&["send", &remote.url, "slow 60s plum", "--async"]).await;
+    let hook = "http://127.0.0.1:9/";
+    let arguments = [
+        "push-config",
+        "create",
+        "demo",
+        sent.task(),
+        hook,
+        "--token-env",
+        "A2A_KEY_HOOK",
+        "--debug",
+    ];
+    let ran = world.run_with(&arguments, &[("A2A_KEY_HOOK", KEY)]).await;
+    ran.check(0, &["with a token"]);
+    assert!(ran.err.contains("\"token\":"), "{ran:?}");
+    check_hidden(&ran);
 }

@@ -166,9 +166,29 @@ async fn certificates_that_cannot_be_read_are_told() {
 #[tokio::test]
 async fn every_command_has_help_with_examples() {
     let world = World::new();
-    for command in ["chat", "agents", "send", "status", "cancel", "watches", "serve", "demo"] {
+    let commands = [
+        "chat",
+        "agents",
+        "send",
+        "status",
+        "cancel",
+        "tasks",
+        "subscribe",
+        "watch",
+        "push-config create",
+        "push-config get",
+        "push-config list",
+        "push-config delete",
+        "watches",
+        "serve",
+        "demo",
+        "settings",
+        "completions",
+    ];
+    for command in commands {
         let example = format!("  volcanic {command}");
-        world.run(&[command, "--help"]).await.check(0, &["Examples:", &example]);
+        let arguments: Vec<&str> = command.split(' ').chain(["--help"]).collect();
+        world.run(&arguments).await.check(0, &["Examples:", &example]);
     }
     world.run(&["--help"]).await.check(0, &["Exit codes: 0 done", "pending.json"]);
     world.run(&["chat", "--help"]).await.check(0, &["Its shell only starts there"]);

@@ -111,6 +111,8 @@ async fn a_stream_is_printed_and_its_outcome_told() {
     assert_eq!(json.code, 0, "{json:?}");
     assert!(lines.len() > 2 && lines[0]["task"].is_object(), "{json:?}");
     assert_eq!(lines.last().unwrap()["task"]["status"]["state"], "TASK_STATE_COMPLETED");
+    let long = ["send", "demo", "echo plum", "--wait", "200000000000000d"];
+    world.run(&long).await.check(0, &["echo: plum"]);
     let asked = world.run(&["send", "demo", "book a boat", "--stream"]).await;
     asked.check(6, &["input-required: Which day?"]);
 }
