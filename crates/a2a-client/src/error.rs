@@ -56,7 +56,7 @@ pub enum ClientError {
         retry_after: Option<Duration>,
     },
     /// The agent, or something before it, answered outside of the protocol.
-    #[error("Agent \"{agent}\" answered with HTTP {status}{}.", redirect(*.status))]
+    #[error("Agent \"{agent}\" answered with HTTP {status}{}.", meaning(*.status))]
     Http {
         /// The agent.
         agent: String,
@@ -341,8 +341,14 @@ impl ClientError {
     }
 }
 
-fn redirect(status: u16) -> &'static str {
-    if (300..400).contains(&status) { ", a redirect, which is not followed" } else { "" }
+/// What a status means for the reader, where that is of use.
+fn meaning(status: u16) -> &'static str {
+    match status {
+        300..400 => ", a redirect, which is not followed",
+        413 => ": the message is too large for it",
+        429 => ": too many calls at once",
+        _ => "",
+    }
 }
 
 #[cfg(test)]
@@ -375,6 +381,8 @@ mod tests {
         );
         let text = "Agent \"a\" answered with HTTP 302, a redirect, which is not followed.";
         assert_eq!(http(302).to_string(), text);
+        let text = "Agent \"a\" answered with HTTP 413: the message is too large for it.";
+        assert_eq!((http(413).to_string().as_str(), http(413).may_have_arrived()), (text, false));
     }
 
     #[test]
