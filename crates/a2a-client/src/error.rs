@@ -36,7 +36,7 @@ pub enum ClientError {
         agent: String,
     },
     /// The agent wants another key, or one at all.
-    #[error("Agent \"{agent}\" {} ({status}).", if *.had_key { "rejected the key" } else { "asks for a key" })]
+    #[error("Agent \"{agent}\" {} ({status}). {}", if *.had_key { "rejected the key" } else { "asks for a key" }, key_advice(*.had_key))]
     KeyRejected {
         /// The agent.
         agent: String,
@@ -341,6 +341,7 @@ impl ClientError {
     }
 }
 
+<<<<<<< ours
 /// What a status means for the reader, where that is of use.
 fn meaning(status: u16) -> &'static str {
     match status {
@@ -349,6 +350,16 @@ fn meaning(status: u16) -> &'static str {
         429 => ": too many calls at once",
         _ => "",
     }
+=======
+/// What to do about a key.
+fn key_advice(had_key: bool) -> String {
+    let what = if had_key { "Check the" } else { "Give it a" };
+    format!("{what} \"key\" in its entry in {AGENTS_FILE}.")
+}
+
+fn redirect(status: u16) -> &'static str {
+    if (300..400).contains(&status) { ", a redirect, which is not followed" } else { "" }
+>>>>>>> theirs
 }
 
 #[cfg(test)]

@@ -237,8 +237,8 @@ async fn send_401_readable_error() {
     assert_eq!(
         said,
         [
-            "error: Agent \"bot\" rejected the key (401).",
-            "error: Agent \"bot\" asks for a key (401)."
+            "error: Agent \"bot\" rejected the key (401). Check the \"key\" in its entry in .volcanic/a2a/agents.json.",
+            "error: Agent \"bot\" asks for a key (401). Give it a \"key\" in its entry in .volcanic/a2a/agents.json."
         ]
     );
     assert!(remote.received().is_empty());

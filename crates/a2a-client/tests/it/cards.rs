@@ -58,7 +58,10 @@ async fn card_behind_a_key_says_so() {
     let script = silent().with_card(|_| StatusCode::UNAUTHORIZED.into_response());
     let running = Running::start(&script).await;
     let error = connect(&running.entry()).await.unwrap_err();
-    assert_eq!(error.to_string(), "Agent \"travel-bot\" asks for a key (401).");
+    assert_eq!(
+        error.to_string(),
+        "Agent \"travel-bot\" asks for a key (401). Give it a \"key\" in its entry in .volcanic/a2a/agents.json."
+    );
     let error = connect(&keyed(running.entry())).await.unwrap_err();
     let text = "The card of agent \"travel-bot\" cannot be used: it is not public (401), and no key is sent for it.";
     assert_eq!(error.to_string(), text, "the key was not rejected, it was not sent");

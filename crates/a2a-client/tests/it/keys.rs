@@ -51,13 +51,16 @@ async fn rejected_key_is_readable() {
         let agent = connect(&keyed(running.entry())).await.unwrap();
         let error = agent.get_task(&"t1".into(), None).await.unwrap_err();
         let code = status.as_u16();
-        assert_eq!(error.to_string(), format!("Agent \"travel-bot\" rejected the key ({code})."));
+        let advice = "Check the \"key\" in its entry in .volcanic/a2a/agents.json.";
+        let text = format!("Agent \"travel-bot\" rejected the key ({code}). {advice}");
+        assert_eq!(error.to_string(), text);
         assert!(!error.is_transient() && !error.may_have_arrived());
     }
     let script = Script::new(|_| StatusCode::UNAUTHORIZED.into_response());
     let (_running, agent) = connected(&script).await;
     let error = agent.get_task(&"t1".into(), None).await.unwrap_err();
-    assert_eq!(error.to_string(), "Agent \"travel-bot\" asks for a key (401).");
+    let text = "Agent \"travel-bot\" asks for a key (401). Give it a \"key\" in its entry in .volcanic/a2a/agents.json.";
+    assert_eq!(error.to_string(), text);
 }
 
 #[tokio::test]

@@ -110,7 +110,9 @@ async fn send_401_readable_error() {
     );
     let output =
         world.call(json!({"action": "send", "agent": "travel-bot", "message": "hi"})).await;
-    assert_eq!(output.text, "Agent \"travel-bot\" rejected the key (401).");
+    let advice = "Check the \"key\" in its entry in .volcanic/a2a/agents.json.";
+    let text = format!("Agent \"travel-bot\" rejected the key (401). {advice}");
+    assert_eq!(output.text, text);
     assert!(output.is_error);
 }
 
