@@ -341,7 +341,12 @@ impl ClientError {
     }
 }
 
-<<<<<<< ours
+/// What to do about a key.
+fn key_advice(had_key: bool) -> String {
+    let what = if had_key { "Check the" } else { "Give it a" };
+    format!("{what} \"key\" in its entry in {AGENTS_FILE}.")
+}
+
 /// What a status means for the reader, where that is of use.
 fn meaning(status: u16) -> &'static str {
     match status {
@@ -350,16 +355,6 @@ fn meaning(status: u16) -> &'static str {
         429 => ": too many calls at once",
         _ => "",
     }
-=======
-/// What to do about a key.
-fn key_advice(had_key: bool) -> String {
-    let what = if had_key { "Check the" } else { "Give it a" };
-    format!("{what} \"key\" in its entry in {AGENTS_FILE}.")
-}
-
-fn redirect(status: u16) -> &'static str {
-    if (300..400).contains(&status) { ", a redirect, which is not followed" } else { "" }
->>>>>>> theirs
 }
 
 #[cfg(test)]
