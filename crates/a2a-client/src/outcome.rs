@@ -177,10 +177,14 @@ fn artifacts_text(artifacts: &[Artifact]) -> String {
         artifact.artifact_id == RESPONSE || artifact.name.as_deref() == Some(RESPONSE)
     };
     let mut text = String::new();
-    artifacts.iter().filter(is_response).for_each(|artifact| push_artifact(&mut text, artifact));
+    for artifact in artifacts.iter().filter(is_response) {
+        push_artifact(&mut text, artifact);
+    }
     // A response without a word is no answer.
     if text.is_empty() {
-        artifacts.iter().for_each(|artifact| push_artifact(&mut text, artifact));
+        for artifact in artifacts {
+            push_artifact(&mut text, artifact);
+        }
     }
     text
 }
