@@ -390,12 +390,17 @@ async fn tenant_of_a_hostile_card_leads_to_no_other_path() {
 #[tokio::test]
 async fn answers_are_limited_whatever_their_status() {
     let config = ClientConfig { answer_limit: 1000, ..ClientConfig::default() };
-    for status in [200, 400] {
+    for (status, told) in [
+        (200, "The answer of agent \"travel-bot\" is larger than 1000 bytes."),
+        // A failure is told by its status, whatever comes with it.
+        (400, "Agent \"travel-bot\" answered with HTTP 400."),
+    ] {
         let script = rest(move |_| json_of(status, &json!({"x": "y".repeat(2000)})));
         let running = Running::start(&script).await;
         let agent = connect_with(&running.entry(), network(), &config).await.unwrap();
         let error = agent.get_task(&"t1".into(), None).await.unwrap_err();
-        assert_eq!(error.too_large(), Some(1000));
+        assert_eq!(error.to_string(), told);
+        assert_eq!(error.too_large(), (status == 200).then_some(1000));
     }
 }
 
