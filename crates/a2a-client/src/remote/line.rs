@@ -168,7 +168,7 @@ impl Line {
 }
 
 /// What may be secret in the address of an agent: every value of its query.
-fn secrets_of(url: &Url) -> impl Iterator<Item = Secret> + '_ {
+pub(super) fn secrets_of(url: &Url) -> impl Iterator<Item = Secret> + '_ {
     url.query_pairs().map(|(_, value)| Secret::new(value))
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use volcanic_base::Secret;
 
-use super::scrub::Scrubber;
+use super::{line::secrets_of, scrub::Scrubber};
 use crate::{AgentEntry, KeyResolver};
 
 /// Knows what is sent along to one agent, and masks it in text that is about to be shown.
@@ -13,10 +13,10 @@ pub struct KeyMask {
 }
 
 impl KeyMask {
-    /// Knows the key and the headers of an entry. What cannot be had is sent nowhere, so it need not be known.
+    /// Knows the key, the headers and the URL's query of an entry. What cannot be had is sent nowhere, so it need not be known.
     pub fn of(entry: &AgentEntry, keys: &KeyResolver) -> Self {
         let sources = entry.key.iter().chain(entry.headers.iter().map(|(_, source)| source));
-        let secrets = sources.filter_map(|source| keys(source).ok());
+        let secrets = sources.filter_map(|source| keys(source).ok()).chain(secrets_of(&entry.url));
         Self { scrubber: Scrubber::new(secrets.collect()) }
     }
 
@@ -48,13 +48,14 @@ mod tests {
     #[test]
     fn key_headers_and_what_is_learned_are_masked() {
         let name = AgentName::new("a").unwrap();
-        let mut entry = AgentEntry::new(name, Url::parse("http://a.example").unwrap());
+        let mut entry =
+            AgentEntry::new(name, Url::parse("http://a.example/?k=planted-query-4").unwrap());
         let plain = |secret: &str| KeySource::Plain(Secret::new(secret));
         entry.key = Some(plain("planted-key-1"));
         entry.add_header(http::HeaderName::from_static("x-gate"), plain("planted-gate-2")).unwrap();
         let mask = KeyMask::of(&entry, &plain_keys());
         mask.learn(&Secret::new("planted-hook-3"));
-        let text = "planted-key-1 planted-gate-2 planted-hook-3 stays".to_owned();
+        let text = "planted-key-1 planted-gate-2 planted-hook-3 planted-query-4 stays".to_owned();
         let shown = mask.text(text);
         assert!(!shown.contains("planted") && shown.ends_with(" stays"), "{shown}");
     }

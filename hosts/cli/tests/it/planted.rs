@@ -130,10 +130,12 @@ async fn no_command_shows_a_key_that_the_agent_repeats() {
     world.agents(&json!([{ "name": "demo", "url": agent.url, "key": "env:A2A_KEY_TEST" }]));
     let variables = [("A2A_KEY_TEST", KEY), ("RUST_LOG", "trace")];
     let hook = ["push-config", "create", "demo", "t1", "https://hook.example/"];
-    let told: [(&[&str], i32, &str); 8] = [
+    let told: [(&[&str], i32, &str); 10] = [
         (&["agents"], 0, "says ***"),
         (&["send", "demo", "hello"], 0, "The key is ***"),
         (&["send", "demo", "refuse"], 1, "refused: "),
+        (&["send", "demo", "hello", "--debug"], 0, "The key is ***"),
+        (&["subscribe", "demo", "t1", "--debug"], 0, "< data: "),
         (&["status", "demo", "t1"], 0, "The key is ***"),
         (&["cancel", "demo", "t1"], 0, "The key is ***"),
         (&["tasks", "demo"], 0, "done with ***"),
@@ -148,7 +150,11 @@ async fn no_command_shows_a_key_that_the_agent_repeats() {
             assert_eq!(ran.code, code, "{ran:?}");
             let seen = format!("{}{}", ran.out, ran.err);
             assert!(as_json || seen.contains(expected), "{command:?}: {seen}");
-            assert!(ran.err.contains("TRACE"), "{command:?}: nothing is logged: {}", ran.err);
+            assert!(
+                ran.err.contains("volcanic_net"),
+                "{command:?}: nothing is logged: {}",
+                ran.err
+            );
             check_hidden(&ran);
         }
     }
@@ -184,7 +190,7 @@ async fn no_chat_shows_or_keeps_a_key_that_the_agent_repeats() {
         let lines = lines.join("\n");
         assert!(!lines.contains(KEY), "{lines}");
     }
-    assert!(fs::read_to_string(world.path("chat.log")).unwrap().contains("TRACE"));
+    assert!(fs::read_to_string(world.path("chat.log")).unwrap().contains("volcanic_net"));
     assert!(check_files(&world.path("")) > 3, "a log, a database, a file");
     assert!(commands.lock().unwrap().iter().all(|line| !line.contains(KEY)));
 }
