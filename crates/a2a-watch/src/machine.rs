@@ -15,7 +15,7 @@ use jiff::{SignedDuration, Timestamp};
 use volcanic_base::Secret;
 
 pub(crate) use event::{Continuation, ReadResult, WatchEffect, WatchEvent};
-pub(crate) use settled::SettledState;
+pub(crate) use settled::{SettledState, answered, is_answered};
 
 use crate::config::WatchConfig;
 use crate::record::{WatchRecord, WatchSource, WatchState};

@@ -80,6 +80,8 @@ pub(crate) struct Continuation {
     pub(crate) hops: u32,
     /// The host's handle of the message that started that run.
     pub(crate) source_ref: Option<String>,
+    /// How the question stood that it answers, if it answers one.
+    pub(crate) answered: Option<String>,
 }
 
 /// How a read of the remote task ended.

@@ -139,6 +139,7 @@ impl Watch {
             self.record.message_id = Some(continuation.message_id);
             self.record.hops = self.record.hops.max(continuation.hops);
             self.record.source_ref = continuation.source_ref.or(self.record.source_ref.take());
+            self.record.told.extend(continuation.answered);
         }
     }
 }

@@ -616,11 +616,13 @@ fn continuation_makes_every_state_worth_telling_again() {
         message_id: MessageId::from("m2"),
         hops: 1,
         source_ref: Some("9".to_owned()),
+        answered: Some("input-required#answered".to_owned()),
     };
     assert_eq!(bench.feed(WatchEvent::Continued(continuation)), Some(WatchEffect::Write));
     assert_eq!(bench.feed(WatchEvent::Written), Some(WatchEffect::Attend));
     let record = bench.watch.record();
-    assert_eq!((record.round, record.told.len(), record.hops), (1, 0, 1));
+    assert_eq!((record.round, record.hops), (1, 1));
+    assert_eq!(record.told, ["input-required#answered"]);
     assert_eq!(record.key_for("auth-required"), "a2a:w1:auth-required:1");
 }
 

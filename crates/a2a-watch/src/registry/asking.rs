@@ -10,8 +10,9 @@ use volcanic_a2a_types::{A2aErrorKind, Task};
 use super::context::Context;
 use super::context::stays_at;
 use super::reading::save_outcome;
-use crate::machine::SettledState;
+use crate::machine::{SettledState, is_answered};
 use crate::order::{AgentError, AgentReport, AgentsError, AgentsReport, TaskError, TaskQuery};
+use crate::record::WatchRecord;
 
 /// Cards fetched at once for one listing.
 const CARDS_AT_ONCE: usize = 16;
@@ -35,18 +36,18 @@ pub(super) struct Asked {
     pub(super) refused: Option<String>,
 }
 
-/// Asks for a task, or asks to cancel it, at the `origin` where it is watched. `watched` is left for the caller of this to
-/// fill in.
+/// Asks for a task, or asks to cancel it, where it is `watched`, if it is.
 pub(super) async fn ask(
     context: &Context,
     query: &TaskQuery,
     ask: Ask,
-    origin: Option<&str>,
+    watched: Option<&WatchRecord>,
 ) -> Result<Asked, TaskError> {
+    // Whether it is watched then is left for the caller of this to fill in.
     let agent = |source| TaskError::Agent { source, watched: false };
     let entry = context.entry(&query.workspace, &query.agent).await.map_err(agent)?;
-    if let Some(origin) = origin.filter(|origin| !origin.is_empty()) {
-        stays_at(&entry, origin).map_err(agent)?;
+    if let Some(watched) = watched.filter(|watched| !watched.origin.is_empty()) {
+        stays_at(&entry, &watched.origin).map_err(agent)?;
     }
     let remote = context.connect(&query.workspace, &entry).await;
     let remote = remote.map_err(|error| agent(AgentError::Client(error)))?;
@@ -68,7 +69,9 @@ pub(super) async fn ask(
         context.forget(&query.workspace, &query.agent);
         agent(AgentError::Client(error))
     })?;
-    Ok(report(context, query, &remote, &task, refused).await)
+    let is_old = watched.is_some_and(|watched| is_answered(&watched.told, &task.status));
+    let is_settled = task.status.state.is_settled() && !is_old;
+    Ok(report(context, query, &remote, &task, is_settled, refused).await)
 }
 
 async fn report(
@@ -76,20 +79,23 @@ async fn report(
     query: &TaskQuery,
     remote: &RemoteAgent,
     task: &Task,
+    is_settled: bool,
     refused: Option<String>,
 ) -> Asked {
     let mut outcome = remote.outcome_of(task, context.config.max_file_bytes);
     outcome.inline_bytes = context.config.inline_bytes;
-    if !task.status.state.is_settled() {
+    if !is_settled {
         // Files of a task that goes on are not final.
         outcome.files.clear();
         outcome.skipped.clear();
         outcome.more_files = 0;
+        // Nor is one that was answered a question.
+        outcome.question = false;
     }
     let outcome = save_outcome(&query.workspace, &query.agent, outcome).await;
     Asked {
         state: SettledState::of(task),
-        settled: task.status.state.is_settled(),
+        settled: is_settled,
         outcome: Box::new(outcome),
         refused,
     }

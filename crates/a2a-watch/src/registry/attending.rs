@@ -5,12 +5,12 @@ use std::time::Duration;
 use futures::StreamExt as _;
 use tokio::time::Instant;
 use volcanic_a2a_client::{ClientError, EventStream, RemoteAgent, SavedOutcome};
-use volcanic_a2a_types::{Task, TaskId};
+use volcanic_a2a_types::Task;
 
 use super::context::Context;
 use super::reading::save;
 use super::streaming::is_hint;
-use crate::machine::SettledState;
+use crate::machine::{SettledState, is_answered};
 use crate::record::WatchRecord;
 
 /// How a wait ended.
@@ -53,7 +53,7 @@ pub(super) async fn attend(
         biased;
         () = context.stop.cancelled() => None,
         () = left => None,
-        settled = tokio::time::timeout(wait, settle(context, remote, &record.task_id, &mut progress)) => settled.ok(),
+        settled = tokio::time::timeout(wait, settle(context, record, remote, &mut progress)) => settled.ok(),
     };
     let Some(task) = settled.flatten() else { return Waited::Unsettled(progress) };
     let outcome = save(context, &record.workspace, remote, &task).await;
@@ -64,20 +64,21 @@ pub(super) async fn attend(
 /// watch tells that.
 async fn settle(
     context: &Context,
+    record: &WatchRecord,
     remote: &RemoteAgent,
-    task_id: &TaskId,
     progress: &mut Progress,
 ) -> Option<Task> {
+    let WatchRecord { task_id, told, .. } = record;
     if !progress.hinted && remote.streams() {
         // A stream that fails or ends is one more hint; from then on the task is read at intervals.
         if let Ok(stream) = remote.subscribe(task_id).await {
-            progress.hinted = until_settled(stream).await;
+            progress.hinted = until_settled(stream, told).await;
         }
     }
     loop {
         let asked_at = Instant::now();
         match remote.get_task(task_id, Some(0)).await {
-            Ok(task) if task.status.state.is_settled() => {
+            Ok(task) if task.status.state.is_settled() && !is_answered(told, &task.status) => {
                 progress.hinted = true;
                 return Some(task);
             }
@@ -107,9 +108,10 @@ fn is_for_the_watch(error: &ClientError) -> bool {
 }
 
 /// Follows a stream until it hints at a settled task or ends; which of the two.
-async fn until_settled(mut stream: EventStream) -> bool {
+async fn until_settled(mut stream: EventStream, told: &[String]) -> bool {
     while let Some(Ok(event)) = stream.next().await {
-        if is_hint(&event) {
+        let is_old = event.status().is_some_and(|status| is_answered(told, status));
+        if is_hint(&event) && !is_old {
             return true;
         }
     }

@@ -14,7 +14,7 @@ use super::calls::Called;
 use super::context::{Context, stays_at};
 use super::origins::Reach;
 use crate::delivery::{Delivery, DeliveryEnd, DeliveryError};
-use crate::machine::{ReadResult, SettledState};
+use crate::machine::{ReadResult, SettledState, is_answered};
 use crate::notice;
 use crate::order::AgentError;
 use crate::record::WatchRecord;
@@ -127,7 +127,8 @@ async fn told(
 ) -> ReadResult {
     let state = &task.status.state;
     let (label, context_id) = (state.label(), task.context_id.clone());
-    if !state.is_settled() || record.told.contains(&label) {
+    let is_old = record.told.contains(&label) || is_answered(&record.told, &task.status);
+    if !state.is_settled() || is_old {
         return ReadResult::Unsettled { label, context_id };
     }
     let state = SettledState::of(task);

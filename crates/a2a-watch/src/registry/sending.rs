@@ -11,6 +11,7 @@ use volcanic_a2a_types::{
 use super::context::{Context, stays_at};
 use super::handle::{SendCommand, Started};
 use super::reading::save_outcome;
+use crate::machine::{answered, is_answered};
 use crate::order::{AgentError, SendError, SendOrder};
 use crate::record::{SendRecord, SendState, WatchId, WatchRecord, WatchState};
 
@@ -32,6 +33,8 @@ pub(super) enum Sent {
         state: String,
         /// Whether the answer looked settled.
         hinted: bool,
+        /// How the question stood that the message answered, if it answered one.
+        answered: Option<String>,
     },
     /// The agent answered without a task. The send stays open until the caller confirms the answer.
     Replied {
@@ -69,14 +72,14 @@ pub(super) async fn send(
         Ok(begun) => begun,
         Err(error) => return Sent::Failed { error, kept: false },
     };
-    let (remote, context_id) = match prepare(context, order, &entry, &send).await {
+    let (remote, context_id, answered) = match prepare(context, order, &entry, &send).await {
         Ok(prepared) => prepared,
         Err(error) => return unsent(context, message_id, error).await,
     };
     match remote.send_message(request(order, message_id, context_id)).await {
         Ok(SendMessageResponse::Task(task)) => {
             announce(started, &task);
-            kept(context, &send, task, remote, held).await
+            kept(context, &send, task, remote, held, answered).await
         }
         Ok(SendMessageResponse::Message(message)) => {
             replied(context, &send, &remote, message).await
@@ -95,7 +98,7 @@ pub(super) async fn send(
             match found {
                 Ok(Some(task)) => {
                     announce(started, &task);
-                    kept(context, &send, task, remote, held).await
+                    kept(context, &send, task, remote, held, answered).await
                 }
                 Ok(None) | Err(_) => Sent::Unknown { reason: error.to_string() },
             }
@@ -138,22 +141,23 @@ async fn begin(
     }
 }
 
-/// A connection, and the context that the message names.
+/// A connection, the context that the message names, and how the question stands that it answers.
 async fn prepare(
     context: &Context,
     order: &SendOrder,
     entry: &AgentEntry,
     send: &SendRecord,
-) -> Result<(RemoteAgent, Option<ContextId>), ClientError> {
+) -> Result<(RemoteAgent, Option<ContextId>, Option<String>), ClientError> {
     let remote = context.connect(&order.workspace, entry).await?;
-    let context_id = match (&send.context_id, &order.task_id) {
-        (None, Some(task_id)) => {
-            // Some servers give a message with a task id alone a context of its own, so both are always sent.
-            remote.get_task(task_id, Some(0)).await?.context_id
-        }
-        (known, _) => known.clone(),
+    let Some(task_id) = &order.task_id else { return Ok((remote, send.context_id.clone(), None)) };
+    let (found, answered) = match remote.get_task(task_id, Some(0)).await {
+        Ok(task) => (task.context_id, answered(&task.status)),
+        // The agent will say what it thinks of the message.
+        Err(_) if send.context_id.is_some() => (None, None),
+        Err(error) => return Err(error),
     };
-    Ok((remote, context_id))
+    // Some servers give a message with a task id alone a context of its own, so both are always sent.
+    Ok((remote, send.context_id.clone().or(found), answered))
 }
 
 /// What is kept of an order, to the agent at `origin`.
@@ -215,14 +219,22 @@ async fn kept(
     task: Task,
     remote: RemoteAgent,
     held: Option<&WatchRecord>,
+    answered: Option<String>,
 ) -> Sent {
     match held.filter(|held| held.task_id == task.id && held.origin == send.origin) {
         Some(held) => {
-            let (state, hinted) = (task.status.state.label(), task.status.state.is_settled());
-            Sent::Task { record: Box::new(held.clone()), new: false, remote, state, hinted }
+            let (state, hinted) = (task.status.state.label(), is_hinted(&task, answered.as_ref()));
+            let record = Box::new(held.clone());
+            Sent::Task { record, new: false, remote, state, hinted, answered }
         }
-        None => known(context, send, task, remote).await,
+        None => known(context, send, task, remote, answered).await,
     }
+}
+
+/// Whether a task that a message was answered with looks settled.
+fn is_hinted(task: &Task, answered: Option<&String>) -> bool {
+    task.status.state.is_settled()
+        && !answered.is_some_and(|told| is_answered(std::slice::from_ref(told), &task.status))
 }
 
 /// Keeps the task a send led to. Goes on trying until the registry stops: the task runs, whatever the disk does.
@@ -231,15 +243,18 @@ pub(super) async fn known(
     send: &SendRecord,
     task: Task,
     remote: RemoteAgent,
+    answered: Option<String>,
 ) -> Sent {
-    let record = new_watch(context, send, &task);
-    let (state, hinted) = (task.status.state.label(), task.status.state.is_settled());
+    // An answer that led to another task than the one it was for says nothing about that one.
+    let answered = answered.filter(|_| send.task_id.as_ref() == Some(&task.id));
+    let record = new_watch(context, send, &task, answered.clone());
+    let (state, hinted) = (task.status.state.label(), is_hinted(&task, answered.as_ref()));
     loop {
         match context.deps.store.send_known(&send.message_id, Some(&record)).await {
             Ok(kept) => {
                 let kept = kept.unwrap_or_else(|| record.clone());
                 let new = kept.id == record.id;
-                return Sent::Task { record: Box::new(kept), new, remote, state, hinted };
+                return Sent::Task { record: Box::new(kept), new, remote, state, hinted, answered };
             }
             Err(error) => tracing::error!(
                 error = %error, task.id = %task.id, "a started task could not be kept and is tried again"
@@ -252,8 +267,14 @@ pub(super) async fn known(
     }
 }
 
-fn new_watch(context: &Context, send: &SendRecord, task: &Task) -> WatchRecord {
+fn new_watch(
+    context: &Context,
+    send: &SendRecord,
+    task: &Task,
+    answered: Option<String>,
+) -> WatchRecord {
     WatchRecord {
+        told: answered.into_iter().collect(),
         context_id: task.context_id.clone().or_else(|| send.context_id.clone()),
         state: WatchState::Attended,
         last_seen: Some(task.status.state.label()),

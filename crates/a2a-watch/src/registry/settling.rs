@@ -28,6 +28,8 @@ pub(super) struct Waiting {
     /// The label of the state that the agent answered with.
     state: String,
     hinted: bool,
+    /// How the question stood that the message answered, if it answered one.
+    answered: Option<String>,
 }
 
 /// What a call gets of the watch it is about.
@@ -148,14 +150,14 @@ impl Registry {
         sent: Sent,
     ) {
         match sent {
-            Sent::Task { record, new, remote, state, hinted } => {
+            Sent::Task { record, new, remote, state, hinted, answered } => {
                 self.origins.answered(&record.origin);
                 let is_held = held.as_ref() == Some(&record.id);
                 if let Some(other) = held.filter(|_| !is_held) {
                     // The agent made a new task instead of continuing the one it was asked to.
                     self.release(&other, true);
                 }
-                let waiting = Waiting { command, remote, state, hinted };
+                let waiting = Waiting { command, remote, state, hinted, answered };
                 if new {
                     self.follow_new(&message_id, *record, waiting);
                 } else {
@@ -214,8 +216,12 @@ impl Registry {
     ) {
         let (id, continuations) = (record.id.clone(), record.continuations);
         let order = &waiting.command.order;
-        let continuation =
-            Continuation { message_id, hops: order.hops, source_ref: order.source_ref.clone() };
+        let continuation = Continuation {
+            message_id,
+            hops: order.hops,
+            source_ref: order.source_ref.clone(),
+            answered: waiting.answered.clone(),
+        };
         if !self.watches.contains_key(&id) {
             // Kept by an earlier process, and not restored yet.
             self.adopt(record, Duration::ZERO);
@@ -309,7 +315,7 @@ impl Registry {
         let owner = Owner::Watch(id.clone());
         let job = self.jobs.set.spawn(
             async move {
-                let Waiting { mut command, remote, state, hinted } = waiting;
+                let Waiting { mut command, remote, state, hinted, answered: _ } = waiting;
                 let progress = Progress { hinted, state, put_off: None };
                 let (wait, left) = (command.wait, command.left.clone());
                 let gone = async {

@@ -47,14 +47,14 @@ impl Registry {
             }
             Claim::Wait(id) => return self.wait_for(&id, Command::Ask(command)),
         };
-        let origin = self
+        let watched = self
             .watch_of(target, agent, task_id)
             .and_then(|id| self.watches.get(&id))
-            .map(|followed| followed.watch.record().origin.clone());
+            .map(|followed| followed.watch.record().clone());
         let context = Arc::clone(&self.context);
         let owner = held.clone();
         let job = self.jobs.set.spawn(async move {
-            let asked = ask(&context, &command.query, command.ask, origin.as_deref()).await;
+            let asked = ask(&context, &command.query, command.ask, watched.as_ref()).await;
             JobEnd::Asked { command, held, asked }
         });
         if let Some(owner) = owner {

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod agent;
 #[cfg(test)]
+mod answering;
+#[cfg(test)]
 mod asking;
 #[cfg(test)]
 mod files;

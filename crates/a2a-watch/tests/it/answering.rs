@@ -1,0 +1,99 @@
+//! Answers to agents that go on showing their question until they have something to say.
+
+use volcanic_a2a_watch::{SendEnd, WatchState};
+
+use crate::agent::{Agent, OnSend};
+use crate::world::World;
+
+const ASKS: &str = "TASK_STATE_INPUT_REQUIRED";
+
+/// A conversation that was asked something by task `t1` and told so.
+async fn asked(agent: Agent) -> World {
+    let world = World::new(agent);
+    let end = world.send(world.order("book a trip"), 0).await;
+    let Ok(SendEnd::HandedOver { .. }) = end else { panic!("{end:?}") };
+    world.agent.set_task("t1", ASKS, "Which day?");
+    assert!(world.chat.wait_for(1).await[0].text.contains("Which day?"));
+    world.reach(&[WatchState::Done]).await;
+    // It takes the answer and says nothing of it.
+    world.agent.on_send(OnSend::Known);
+    world
+}
+
+async fn answer(world: &World, wait: u64) -> SendEnd {
+    let mut order = world.order("Monday");
+    order.task_id = Some("t1".into());
+    world.send(order, wait).await.unwrap()
+}
+
+async fn check_wait(agent: Agent) {
+    let world = asked(agent).await;
+    let (end, ()) = tokio::join!(answer(&world, 60), async {
+        world.pass(5).await;
+        world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Booked.");
+        world.agent.stream_status("t1", "TASK_STATE_COMPLETED").await;
+    });
+    let SendEnd::Settled { outcome, settle: Some(settle) } = end else { panic!("{end:?}") };
+    assert_eq!((outcome.answer.as_str(), outcome.question), ("Booked.", false));
+    settle.confirm();
+    world.reach(&[WatchState::Done, WatchState::Done]).await;
+    world.pass(3600).await;
+    assert_eq!(world.chat.attempts(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn question_that_was_answered_is_not_the_outcome_of_its_answer() {
+    check_wait(Agent::new(OnSend::Task("TASK_STATE_WORKING"))).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn stream_that_begins_with_the_answered_question_is_listened_to() {
+    check_wait(Agent::new(OnSend::Task("TASK_STATE_WORKING")).streams()).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn answered_question_that_outlasts_the_wait_is_watched_and_its_outcome_delivered_once() {
+    let world = asked(Agent::new(OnSend::Task("TASK_STATE_WORKING"))).await;
+    let end = answer(&world, 10).await;
+    assert!(matches!(end, SendEnd::HandedOver { .. }), "{end:?}");
+    world.pass(600).await;
+    assert_eq!(world.chat.attempts(), 1, "{:?}", world.chat.delivered());
+    world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Booked.");
+    assert!(world.chat.wait_for(2).await[1].text.contains("Booked."));
+    world.reach(&[WatchState::Done, WatchState::Done]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn next_question_is_told_although_the_one_before_was_answered() {
+    let world = asked(Agent::new(OnSend::Task("TASK_STATE_WORKING"))).await;
+    let end = answer(&world, 10).await;
+    assert!(matches!(end, SendEnd::HandedOver { .. }), "{end:?}");
+    world.agent.set_task("t1", ASKS, "Which hotel?");
+    world.agent.say_anew("t1");
+    assert!(world.chat.wait_for(2).await[1].text.contains("Which hotel?"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn status_of_an_answered_question_does_not_end_its_watch() {
+    let world = asked(Agent::new(OnSend::Task("TASK_STATE_WORKING"))).await;
+    answer(&world, 1).await;
+    world.reach(&[WatchState::Done, WatchState::Watching]).await;
+    let report = world.watches.status(world.query("t1")).await.unwrap();
+    assert_eq!((report.settled, report.watched, report.settle.is_none()), (false, true, true));
+    assert!(!report.outcome.question);
+    world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Booked.");
+    assert!(world.chat.wait_for(2).await[1].text.contains("Booked."));
+}
+
+#[tokio::test(start_paused = true)]
+async fn answered_question_is_none_after_a_restart_either() {
+    let mut world = asked(Agent::new(OnSend::Task("TASK_STATE_WORKING"))).await;
+    answer(&world, 1).await;
+    world.reach(&[WatchState::Done, WatchState::Watching]).await;
+    world.crash().await;
+    world.restart().await;
+    world.pass(600).await;
+    assert_eq!(world.chat.attempts(), 1, "{:?}", world.chat.delivered());
+    world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Booked.");
+    assert!(world.chat.wait_for(2).await[1].text.contains("Booked."));
+}
