@@ -3,7 +3,10 @@
 use std::{borrow::Cow, fmt};
 
 use bytes::Bytes;
-use serde::{Deserialize, Serialize, de::Error as _};
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{self, Error as _, Visitor},
+};
 use serde_json::{Number, Value, value::RawValue};
 
 use crate::{A2aErrorKind, ErrorInfo, FromWire, WireLimits, from_wire::read_text};
@@ -37,7 +40,7 @@ const VERSION: &str = "2.0";
 const MAX_NAME: usize = 4 << 10;
 
 /// What ties a response to its request; echoed exactly.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize)]
 #[serde(untagged)]
 pub enum RpcId {
     /// No id, or one that could not be read.
@@ -47,6 +50,49 @@ pub enum RpcId {
     Number(Number),
     /// A string.
     String(String),
+}
+
+/// Written by hand, as it is read for each event of a stream: what `untagged` derives tries one variant after the other,
+/// and words an error for each that does not fit.
+impl<'de> Deserialize<'de> for RpcId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct IdVisitor;
+
+        impl Visitor<'_> for IdVisitor {
+            type Value = RpcId;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string, a number or null")
+            }
+
+            fn visit_unit<E: de::Error>(self) -> Result<RpcId, E> {
+                Ok(RpcId::Null)
+            }
+
+            fn visit_u64<E: de::Error>(self, number: u64) -> Result<RpcId, E> {
+                Ok(RpcId::Number(number.into()))
+            }
+
+            fn visit_i64<E: de::Error>(self, number: i64) -> Result<RpcId, E> {
+                Ok(RpcId::Number(number.into()))
+            }
+
+            fn visit_f64<E: de::Error>(self, number: f64) -> Result<RpcId, E> {
+                let wrong = || E::invalid_value(de::Unexpected::Float(number), &self);
+                Number::from_f64(number).map(RpcId::Number).ok_or_else(wrong)
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<RpcId, E> {
+                Ok(text.into())
+            }
+
+            fn visit_string<E: de::Error>(self, text: String) -> Result<RpcId, E> {
+                Ok(text.into())
+            }
+        }
+
+        deserializer.deserialize_any(IdVisitor)
+    }
 }
 
 impl From<u64> for RpcId {

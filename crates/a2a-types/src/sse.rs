@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
+use memchr::{memchr, memchr2};
 
 const BOM: [u8; 3] = [0xef, 0xbb, 0xbf];
 
@@ -208,7 +209,7 @@ impl SseDecoder {
                     continue;
                 }
             }
-            let Some(end) = rest.iter().position(|byte| matches!(byte, b'\r' | b'\n')) else {
+            let Some(end) = memchr2(b'\r', b'\n', rest) else {
                 return self.extend_line(rest);
             };
             self.extend_line(&rest[..end])?;
@@ -244,7 +245,7 @@ impl SseDecoder {
         }
         self.count(bytes.len())?;
         if let Line::Field(name) = self.line {
-            let colon = bytes.iter().position(|byte| *byte == b':');
+            let colon = memchr(b':', bytes);
             let name = name.extended(&bytes[..colon.unwrap_or(bytes.len())]);
             self.line = colon.map_or(Line::Field(name), |_| Line::AfterColon(name.field()));
             bytes = colon.map_or(&[][..], |colon| &bytes[colon + 1..]);
@@ -257,7 +258,11 @@ impl SseDecoder {
             }
         }
         match self.line {
-            Line::Value(Field::Data) => self.data.extend_from_slice(bytes),
+            Line::Value(Field::Data) => {
+                // With room for the line's end: most events are one line, and have their size from the start.
+                self.data.reserve(bytes.len() + 1);
+                self.data.extend_from_slice(bytes);
+            }
             Line::Value(Field::Name) => self.name.extend_from_slice(bytes),
             Line::Value(Field::Other)
             | Line::Empty
