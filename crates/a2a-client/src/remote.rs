@@ -34,6 +34,7 @@ mod stream;
 mod webhooks;
 
 use binding::Binding;
+use card::KeptCard;
 use events::Expected;
 use line::Line;
 use operation::StreamMessage;
@@ -50,8 +51,18 @@ pub struct RemoteAgent {
 struct Inner {
     name: String,
     origin: String,
-    card: AgentCard,
+    card: Arc<AgentCard>,
     binding: Binding,
+    /// How the public card came here; `None` if it was at hand.
+    read: Option<ReadCard>,
+}
+
+/// A public card, and what was asked for it.
+#[derive(Clone)]
+struct ReadCard {
+    entry: AgentEntry,
+    line: Arc<Line>,
+    card: KeptCard,
 }
 
 impl RemoteAgent {
@@ -67,13 +78,47 @@ impl RemoteAgent {
         keys: KeyResolver,
         config: &ClientConfig,
     ) -> Result<Self, ClientError> {
-        let line = Arc::new(Line::new(entry, transport, &keys, config)?);
-        let card = card::fetch(&line, &entry.url).await.map_err(|error| line.masked(error))?;
-        let public = Self::over(entry, &line, card)?;
+        Self::connect_knowing(None, entry, transport, &keys, config).await
+    }
+
+    /// Connects anew, as after a failure or once the card counts no longer. If nothing has changed on this side, the
+    /// agent is only asked whether its card has (RFC 9111, as section 8.6 of the specification wants it); a card that was
+    /// read for another entry, or with another key, is not used.
+    ///
+    /// # Errors
+    ///
+    /// [`ClientError`]: the key cannot be had, the card cannot be read, or it leads nowhere we can or may go.
+    pub async fn reconnect(
+        &self,
+        entry: &AgentEntry,
+        transport: Arc<dyn Transport>,
+        keys: KeyResolver,
+        config: &ClientConfig,
+    ) -> Result<Self, ClientError> {
+        Self::connect_knowing(self.inner.read.as_ref(), entry, transport, &keys, config).await
+    }
+
+    async fn connect_knowing(
+        known: Option<&ReadCard>,
+        entry: &AgentEntry,
+        transport: Arc<dyn Transport>,
+        keys: &KeyResolver,
+        config: &ClientConfig,
+    ) -> Result<Self, ClientError> {
+        let line = Arc::new(Line::new(entry, transport, keys, config)?);
+        let known = known
+            .filter(|known| known.entry == *entry && known.line.carries_the_same(&line))
+            .map(|known| &known.card);
+        let card = card::fetch(&line, &entry.url, known).await;
+        let card = card.map_err(|error| line.masked(error))?;
+        let public = Arc::clone(&card.card);
+        let read = ReadCard { entry: entry.clone(), line: Arc::clone(&line), card };
+        let public = Self::over(entry, &line, public, Some(read.clone()))?;
         if !(line.has_key() && public.inner.card.capabilities.has_extended_card()) {
             return Ok(public);
         }
-        match public.extended_card().await.and_then(|card| Self::over(entry, &line, card)) {
+        let extended = public.extended_card().await;
+        match extended.and_then(|card| Self::over(entry, &line, Arc::new(card), Some(read))) {
             Ok(extended) => Ok(extended),
             Err(error) => {
                 tracing::debug!(agent.name = %entry.name, %error, "no extended card, the public one stays");
@@ -94,15 +139,22 @@ impl RemoteAgent {
         keys: &KeyResolver,
         config: &ClientConfig,
     ) -> Result<Self, ClientError> {
-        Self::over(entry, &Arc::new(Line::new(entry, transport, keys, config)?), card)
+        let line = Arc::new(Line::new(entry, transport, keys, config)?);
+        Self::over(entry, &line, Arc::new(card), None)
     }
 
-    fn over(entry: &AgentEntry, line: &Arc<Line>, card: AgentCard) -> Result<Self, ClientError> {
+    fn over(
+        entry: &AgentEntry,
+        line: &Arc<Line>,
+        card: Arc<AgentCard>,
+        read: Option<ReadCard>,
+    ) -> Result<Self, ClientError> {
         let target = card::choose(entry, &card, line);
         let binding = target
             .and_then(|target| Binding::new(Arc::clone(line), &card, target))
             .map_err(|error| line.masked(error))?;
-        let inner = Inner { name: entry.name.to_string(), origin: entry.origin(), card, binding };
+        let (name, origin) = (entry.name.to_string(), entry.origin());
+        let inner = Inner { name, origin, card, binding, read };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -114,6 +166,12 @@ impl RemoteAgent {
     /// The origin of the configured URL, serialised: where the key belongs.
     pub fn origin(&self) -> String {
         self.inner.origin.clone()
+    }
+
+    /// Whether the public card still counts, by what the agent said when it was read; an hour if it said nothing, at
+    /// least a minute and at most a day. If not, [`RemoteAgent::reconnect`] asks for a newer one.
+    pub fn is_card_fresh(&self) -> bool {
+        self.inner.read.as_ref().is_none_or(|read| read.card.is_fresh())
     }
 
     /// The card in use. What it says is the agent's word: show it through

@@ -16,6 +16,10 @@ use crate::{
     frame::sanitize_remote_line,
 };
 
+mod kept;
+
+pub(super) use kept::KeptCard;
+
 /// How much of a card's own words is told in an error, in characters.
 const MAX_WORD: usize = 200;
 
@@ -44,8 +48,13 @@ pub(super) fn card_url(base: &Url) -> Url {
     url
 }
 
-/// Reads the public card. The key is not sent: cards are public, and which header it goes into stands in the card.
-pub(super) async fn fetch(line: &Line, base: &Url) -> Result<AgentCard, ClientError> {
+/// Reads the public card, or finds that `known`, which must be the answer to the same request, has not changed. The key is
+/// not sent: cards are public, and which header it goes into stands in the card.
+pub(super) async fn fetch(
+    line: &Line,
+    base: &Url,
+    known: Option<&KeptCard>,
+) -> Result<KeptCard, ClientError> {
     let url = card_url(base);
     let mut request = Request::get(url.as_str())
         .body(Bytes::new())
@@ -54,9 +63,21 @@ pub(super) async fn fetch(line: &Line, base: &Url) -> Result<AgentCard, ClientEr
     line.add_headers(headers);
     headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
     headers.insert(VERSION_HEADER, HeaderValue::from_static("1.0"));
+    let known = known.filter(|known| !known.validators().is_empty());
+    if let Some(known) = known {
+        headers.extend(known.validators().clone());
+    }
     let deadline = Instant::now() + line.config.card_timeout;
     let response = line.open(request, CallKind::Call, deadline).await?;
     let status = response.status();
+    if status == StatusCode::NOT_MODIFIED {
+        return match known {
+            Some(known) => Ok(known.renewed(response.headers())),
+            None => {
+                Err(line.card_error("the agent says that it has not changed, but was not asked"))
+            }
+        };
+    }
     if status == StatusCode::NOT_FOUND {
         return Err(line.card_error(format!("there is none at {}", shown(&url))));
     }
@@ -69,13 +90,15 @@ pub(super) async fn fetch(line: &Line, base: &Url) -> Result<AgentCard, ClientEr
     if !status.is_success() {
         return Err(line.status_error(status, response.headers()));
     }
-    let body = line.read(response.into_body(), line.config.card_limit, deadline).await?;
+    let (head, body) = response.into_parts();
+    let body = line.read(body, line.config.card_limit, deadline).await?;
     let invalid = |reason: &str| {
         let reason = sanitize_remote_line(reason, MAX_WORD);
         line.card_error(format!("it is not valid: {reason}"))
     };
     let body = str::from_utf8(&body).map_err(|error| invalid(&error.to_string()))?;
-    v03::read_card(body).map_err(|error| invalid(&error.to_string()))
+    let card = v03::read_card(body).map_err(|error| invalid(&error.to_string()))?;
+    Ok(KeptCard::new(card, &head.headers))
 }
 
 /// Takes the first interface that we speak and the entry wants, of 1.0 if there is one, and checks that we may go there.

@@ -52,6 +52,11 @@ impl Line {
         Ok(Self { agent, config: config.clone(), transport, key, headers, scrubber })
     }
 
+    /// Whether requests over both carry the same key and headers.
+    pub(super) fn carries_the_same(&self, other: &Self) -> bool {
+        self.key == other.key && self.headers == other.headers
+    }
+
     pub(super) fn has_key(&self) -> bool {
         self.key.is_some()
     }

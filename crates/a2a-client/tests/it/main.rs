@@ -9,6 +9,8 @@ mod cards;
 #[cfg(test)]
 mod http_json;
 #[cfg(test)]
+mod kept_cards;
+#[cfg(test)]
 mod keys;
 #[cfg(test)]
 mod limits;
