@@ -12,7 +12,7 @@ const REST: HostileProtocol = HostileProtocol::HttpJson;
 const OLD: HostileProtocol = HostileProtocol::OldJsonRpc;
 
 /// How long reading one may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 const DONE: &str = " is completed.";
 

@@ -50,7 +50,7 @@ async fn a_million_events_cost_little() {
 }
 
 /// Who asks for the stream itself is told why it ended.
-fn told(fault: StreamFault, reason: &str) -> [Row; 2] {
+fn told(fault: &StreamFault, reason: &str) -> [Row; 2] {
     [HostileProtocol::JsonRpc, HostileProtocol::HttpJson].map(|protocol| {
         let row = Row::new(HostileTrick::Stream(fault.clone()), SUBSCRIBE, 1, reason);
         Row { most_sent: MOST_SENT, ..row.over(protocol) }
@@ -63,17 +63,17 @@ async fn who_follows_a_stream_is_told_why_it_ended() {
     let silent = "is larger than 65536 bytes";
     check(
         [
-            told(StreamFault::EndlessLine, too_large),
-            told(StreamFault::HugeEvent(1 << 30), too_large),
-            told(StreamFault::LongName(1 << 30), too_large),
-            told(StreamFault::LongId(1 << 30), too_large),
-            told(StreamFault::EndlessComments, silent),
-            told(StreamFault::EndlessBlankLines, silent),
-            told(StreamFault::EmptyEvents(1_000_000), silent),
-            told(StreamFault::OtherTask, "it is about another task"),
-            told(StreamFault::NotText, "is not UTF-8"),
-            told(StreamFault::Deep(100_000), "cannot be used"),
-            told(StreamFault::CutInEvent, "cannot be used"),
+            told(&StreamFault::EndlessLine, too_large),
+            told(&StreamFault::HugeEvent(1 << 30), too_large),
+            told(&StreamFault::LongName(1 << 30), too_large),
+            told(&StreamFault::LongId(1 << 30), too_large),
+            told(&StreamFault::EndlessComments, silent),
+            told(&StreamFault::EndlessBlankLines, silent),
+            told(&StreamFault::EmptyEvents(1_000_000), silent),
+            told(&StreamFault::OtherTask, "it is about another task"),
+            told(&StreamFault::NotText, "is not UTF-8"),
+            told(&StreamFault::Deep(100_000), "cannot be used"),
+            told(&StreamFault::CutInEvent, "cannot be used"),
         ]
         .into_iter()
         .flatten(),

@@ -35,8 +35,8 @@ pub(crate) struct Row {
     pub(crate) variables: &'static [(&'static str, &'static str)],
     /// How it may end.
     pub(crate) codes: Vec<i32>,
-    /// What is told, on whichever output; all of these.
-    pub(crate) told: Vec<String>,
+    /// What is told, on whichever output.
+    pub(crate) told: String,
     /// How much the agent may have sent until it was left alone, in bytes.
     pub(crate) most_sent: u64,
     pub(crate) in_time: Duration,
@@ -59,7 +59,7 @@ impl Row {
             command,
             variables: &[],
             codes: vec![code],
-            told: vec![told.to_owned()],
+            told: told.to_owned(),
             // An answer may be thirty mebibytes, and the system buffers some.
             most_sent: 48 << 20,
             in_time: IN_TIME,
@@ -92,11 +92,6 @@ impl Row {
     /// It may also end like that, as it depends on how fast the machine is.
     pub(crate) fn or(mut self, code: i32) -> Self {
         self.codes.push(code);
-        self
-    }
-
-    pub(crate) fn tells(mut self, told: &str) -> Self {
-        self.told.push(told.to_owned());
         self
     }
 
@@ -189,8 +184,8 @@ fn judge(row: &Row, ran: &Measured, baseline: u64) -> Vec<String> {
     if !ran.code.is_some_and(|code| row.codes.contains(&code)) {
         faults.push(format!("it ended with {:?}, not {:?}: {head}", ran.code, row.codes));
     }
-    for told in row.told.iter().filter(|told| !all.contains(told.as_str())) {
-        faults.push(format!("`{told}` is not told: {head}"));
+    if !all.contains(&row.told) {
+        faults.push(format!("`{}` is not told: {head}", row.told));
     }
     let growth = ran.peak.saturating_sub(baseline);
     if growth >= GROWTH {
