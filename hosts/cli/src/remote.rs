@@ -120,9 +120,19 @@ impl<'a> Contact<'a> {
     /// Does something that ends by itself, unless somebody is tired of it.
     async fn bounded<T>(&self, work: impl Future<Output = Result<T, ClientError>>) -> Result<T> {
         match self.leave.bounded(&self.live, None, work).await {
-            Waited::Done(answer) => Ok(answer?),
+            Waited::Done(answer) => answer.map_err(|error| self.failure(&error.into()).into()),
             Waited::TimeIsUp | Waited::Interrupted => Err(self.interrupted().into()),
         }
+    }
+
+    /// What an error is, with what can be done about it here.
+    fn failure(&self, error: &anyhow::Error) -> Failure {
+        let failure = Failure::of(error);
+        let is_about_key = matches!(error.downcast_ref(), Some(ClientError::KeyRejected { .. }));
+        if is_about_key && self.target.name() != self.args.agent {
+            return failure.advising("Without an entry it is given by --key-file or --key-env.");
+        }
+        failure
     }
 
     fn interrupted(&self) -> Failure {

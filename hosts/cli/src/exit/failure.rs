@@ -96,7 +96,9 @@ impl From<&ClientError> for Failure {
             ClientError::Http { agent, .. } => (Exit::Failed, "http", agent),
             ClientError::Card { agent, .. } => (Exit::Failed, "card", agent),
             ClientError::Untrusted { agent, .. } => (Exit::Failed, "untrusted", agent),
-            ClientError::Unexpected { agent, .. } | ClientError::UnreadableTask { agent, .. } => {
+            ClientError::Unexpected { agent, .. }
+            | ClientError::UnreadableTask { agent, .. }
+            | ClientError::UnreadableAnswer { agent, .. } => {
                 (Exit::Failed, "unexpectedAnswer", agent)
             }
             ClientError::Unsupported { agent, .. } => (Exit::Failed, "unsupportedOperation", agent),
@@ -111,6 +113,10 @@ impl From<&ClientError> for Failure {
             }
             ClientError::UnreadableTask { state, .. } => {
                 failure = failure.with("state", state.as_str());
+            }
+            ClientError::UnreadableAnswer { task, .. } => {
+                failure = failure.with("taskId", task.id.as_str());
+                failure = failure.with("state", task.status.state.as_str());
             }
             _ => {}
         }

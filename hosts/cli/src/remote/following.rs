@@ -9,7 +9,7 @@ use volcanic_a2a_client::{EventStream, RemoteAgent, sanitize_remote_line};
 use volcanic_a2a_types::{StreamResponse, Task, TaskStatus};
 
 use super::{Contact, Waited, events::Reporter};
-use crate::{exit::Failure, output::is_gone};
+use crate::output::is_gone;
 
 /// Pauses after a stream that failed or ended early; after as many in a row the agent is only asked.
 const REOPEN: [Duration; 3] =
@@ -166,7 +166,7 @@ impl Contact<'_> {
                     "It is about task {id}. To ask again: {}",
                     self.command("status", &[&id])
                 );
-                Err(Failure::of(&error).with("taskId", task).advising(&advice).into())
+                Err(self.failure(&error).with("taskId", task).advising(&advice).into())
             }
             Waited::Done(followed) => followed,
             Waited::TimeIsUp | Waited::Interrupted => Ok(()),

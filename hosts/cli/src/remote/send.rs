@@ -5,7 +5,7 @@ use std::cell::Cell;
 use anyhow::Result;
 use futures::StreamExt as _;
 use serde_json::json;
-use volcanic_a2a_client::{ClientError, EventStream, RemoteAgent};
+use volcanic_a2a_client::{ClientError, EventStream, RemoteAgent, sanitize_remote_line};
 use volcanic_a2a_types::{
     HOPS_METADATA, Message, MessageId, Part, SendMessageConfiguration, SendMessageRequest,
     SendMessageResponse, StreamResponse, Task, TaskId, TaskState, TaskStatus,
@@ -22,7 +22,7 @@ use super::{
 use crate::{
     args::SendArgs,
     config::CliConfig,
-    exit::{Exit, Failure},
+    exit::Exit,
     output::{Format, is_gone, note},
 };
 
@@ -37,7 +37,7 @@ enum Answer {
 /// Sends a message and waits for the outcome.
 ///
 /// # Errors
-/// A [`Failure`]; when the command line or a file of the user's is wrong, a usage error.
+/// What became of the call, if it failed; when the command line or a file of the user's is wrong, a usage error.
 pub(crate) async fn send(args: &SendArgs, config: &CliConfig, format: Format) -> Result<Exit> {
     let contact = Contact::open(&args.to, config, format)?;
     let parts = parts::read(&args.message, &contact)?;
@@ -57,6 +57,7 @@ pub(crate) async fn send(args: &SendArgs, config: &CliConfig, format: Format) ->
             stream(&remote, request, &mut reporter).await?
         } else {
             if args.stream {
+                contact.live.clear();
                 note("(The agent does not stream, so it is asked how far it is.)");
             }
             call(&remote, request).await?
@@ -162,10 +163,19 @@ async fn stream(
 
 /// Sends a message, and returns what it is answered with.
 async fn call(remote: &RemoteAgent, request: SendMessageRequest) -> Result<Answer> {
-    match remote.send_message(request).await? {
-        SendMessageResponse::Message(message) => Ok(Answer::Message(message)),
-        SendMessageResponse::Task(task) => Ok(Answer::Task(task)),
-        _ => Err(unexpected(remote, "it is neither a task nor a message")),
+    match remote.send_message(request).await {
+        Ok(SendMessageResponse::Message(message)) => Ok(Answer::Message(message)),
+        Ok(SendMessageResponse::Task(task)) => Ok(Answer::Task(task)),
+        Ok(_) => Err(unexpected(remote, "it is neither a task nor a message")),
+        Err(ClientError::UnreadableAnswer { agent, task, reason }) => {
+            // Asked for by its id it may be told in another way.
+            match remote.get_task(&task.id, Some(0)).await {
+                Ok(task) => Ok(Answer::Task(task)),
+                Err(_) if !task.status.state.is_settled() => Ok(Answer::Task(*task)),
+                Err(_) => Err(ClientError::UnreadableAnswer { agent, task, reason }.into()),
+            }
+        }
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -182,12 +192,18 @@ impl Contact<'_> {
         // An answer that was read, as any other word of the agent's, settles it.
         let may_have_arrived = has_left
             && error.downcast_ref::<ClientError>().is_none_or(ClientError::may_have_arrived);
-        let failure = Failure::of(&error).with("mayHaveArrived", may_have_arrived);
+        let failure = self.failure(&error).with("mayHaveArrived", may_have_arrived);
         if !may_have_arrived {
             return failure.into();
         }
-        let look = self.command("tasks", &[]);
-        let advice = format!("The message may have arrived. To look for its task: {look}");
+        let advice = if let Some(ClientError::UnreadableAnswer { task, .. }) = error.downcast_ref()
+        {
+            let id = sanitize_remote_line(task.id.as_str(), 200);
+            format!("To ask again: {}", self.command("status", &[&id]))
+        } else {
+            let look = self.command("tasks", &[]);
+            format!("The message may have arrived. To look for its task: {look}")
+        };
         failure.advising(&advice).into()
     }
 }

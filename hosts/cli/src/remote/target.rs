@@ -82,7 +82,7 @@ impl Target {
     fn of_card(path: &Path) -> Result<Self> {
         let unusable = || format!("the card `{}` cannot be used", path.display());
         let text = read_text_to_limit(path, MAX_CARD).with_context(unusable).or_usage()?;
-        let card = serde_json::from_str(&text).and_then(v03::read_card);
+        let card = v03::read_card(&text);
         let card = card.with_context(unusable).or_usage()?;
         let urls: Vec<Url> = card
             .supported_interfaces

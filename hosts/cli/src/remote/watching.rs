@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use futures::StreamExt as _;
-use volcanic_a2a_client::{RemoteAgent, sanitize_remote_line};
+use volcanic_a2a_client::{ClientError, RemoteAgent, sanitize_remote_line};
 use volcanic_a2a_types::{TaskId, TaskState};
 
 use super::{
@@ -48,7 +48,10 @@ pub(crate) async fn subscribe(
     };
     let why = match contact.leave.bounded(&contact.live, deadline, listening).await {
         Waited::Done(ended) => {
-            ended?;
+            if let Err(error) = ended {
+                let is_theirs = error.is::<ClientError>();
+                return Err(if is_theirs { contact.failure(&error).into() } else { error });
+            }
             "The stream ended before the task did."
         }
         Waited::TimeIsUp => "The time is up.",

@@ -26,6 +26,10 @@ async fn a_key_file_opens_an_agent_given_by_url() {
     ran.check(0, &["Agent \"agent\": task ", "echo: plum"]);
     check_hidden(&ran);
     assert!(proxy.requested(KEY), "{}", proxy.transcript());
+    for command in [&["send", &url, "x"][..], &["status", &url, "t"], &["subscribe", &url, "t"]] {
+        let none = world.run(command).await;
+        none.check(4, &["asks for a key (401)", "given by --key-file or --key-env"]);
+    }
     let json =
         world.run(&["send", &url, "echo plum", "--key-file", "../agent.key", "--json"]).await;
     json.check(0, &[]);

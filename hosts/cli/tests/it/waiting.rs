@@ -49,6 +49,39 @@ async fn a_message_that_did_not_leave_is_said_not_to_have() {
 }
 
 #[tokio::test]
+async fn a_task_whose_answer_cannot_be_read_is_asked_for_or_at_least_named() {
+    let world = World::new();
+    let broken = |state: &str| {
+        let mut task = task(state, "");
+        task["artifacts"] = json!(7);
+        task
+    };
+    for state in [WORKING, "TASK_STATE_COMPLETED"] {
+        let sent = broken(state);
+        let odd = Odd::start(false, move |method, _| match method {
+            "SendMessage" => Answer::Result(json!({ "task": sent })),
+            _ => Answer::Result(task("TASK_STATE_COMPLETED", "done")),
+        });
+        let odd = odd.await;
+        world.run(&["send", &odd.url, "hello"]).await.check(0, &["is completed.\ndone"]);
+    }
+    let over = broken("TASK_STATE_COMPLETED");
+    let odd = Odd::start(false, move |method, _| match method {
+        "SendMessage" => Answer::Result(json!({ "task": over })),
+        _ => Answer::Result(over.clone()),
+    });
+    let odd = odd.await;
+    let again = format!("To ask again: volcanic status {} t-1", odd.url);
+    world.run(&["send", &odd.url, "hello"]).await.check(1, &["task t-1", &again]);
+    let json = world.run(&["send", &odd.url, "hello", "--json"]).await.json();
+    let error = &json["error"];
+    assert_eq!(
+        (&error["kind"], &error["taskId"], &error["mayHaveArrived"]),
+        (&json!("unexpectedAnswer"), &json!("t-1"), &json!(true))
+    );
+}
+
+#[tokio::test]
 async fn ctrl_c_says_what_goes_on() {
     let world = World::new();
     let odd = Odd::start(true, |_, _| Answer::Silence).await;
