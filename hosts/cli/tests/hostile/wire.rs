@@ -66,13 +66,14 @@ async fn an_answer_that_breaks_off_or_is_none_is_told() {
 }
 
 #[tokio::test]
-async fn what_stands_behind_or_beside_a_right_answer_changes_nothing() {
+async fn what_stands_behind_or_beside_a_right_answer_is_never_a_result() {
     let other = bystander().await;
     let refresh = WireFault::Refresh(other.url().to_owned());
     check(everywhere(vec![(refresh, 0, DONE)]).into_iter().map(|row| row.spares(&other))).await;
-    // When the other answer comes in one piece with the right one, the exchange may be given up instead.
+    // How the bytes come decides: the other answer is dropped with its connection, or the exchange is given up, or it is
+    // taken for the answer to the next request to the same origin, to which it does not fit.
     let trailing = everywhere(vec![(WireFault::TrailingAnswer, 0, "gent \"demo\"")]);
-    check(trailing.into_iter().map(|row| row.or(3))).await;
+    check(trailing.into_iter().map(|row| row.or(3).or(1))).await;
 }
 
 #[tokio::test]
