@@ -7,6 +7,7 @@
 //! where it happened, by the names on the wire: `` `status.message.parts[2].raw`: … ``.
 
 mod card;
+mod card_check;
 mod error;
 mod event;
 mod from_wire;
@@ -39,6 +40,7 @@ pub use card::{
     AgentCapabilities, AgentCard, AgentCardSignature, AgentExtension, AgentInterface,
     AgentProvider, AgentSkill, BINDING_GRPC, BINDING_HTTP_JSON, BINDING_JSONRPC,
 };
+pub use card_check::{CardCheck, CardFinding, CardSeverity, check_card};
 pub use error::{A2aErrorKind, ERROR_DOMAIN, ErrorInfo, FieldViolation};
 pub use event::{
     SendMessageResponse, StreamResponse, TaskArtifactUpdateEvent, TaskStatusUpdateEvent,

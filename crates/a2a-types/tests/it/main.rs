@@ -1,6 +1,8 @@
 //! What this crate promises to those who use it.
 
 #[cfg(test)]
+mod cards;
+#[cfg(test)]
 mod corpus;
 #[cfg(test)]
 mod meaning;
