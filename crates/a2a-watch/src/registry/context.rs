@@ -53,6 +53,26 @@ const MAX_CONNECTIONS: usize = 1024;
 struct Connection {
     entry: AgentEntry,
     remote: Shared<BoxFuture<'static, Result<RemoteAgent, ClientError>>>,
+    /// A call failed: card or key may have changed.
+    is_doubtful: bool,
+}
+
+impl Connection {
+    /// The agent, if it is connected to.
+    fn made(&self) -> Option<&RemoteAgent> {
+        self.remote.peek().and_then(|made| made.as_ref().ok())
+    }
+
+    /// Whether it can be used as it is, or is being made.
+    fn is_good(&self) -> bool {
+        !self.is_doubtful && self.made().is_none_or(RemoteAgent::is_card_fresh)
+    }
+}
+
+/// An agent that was connected to by the entry that still holds.
+struct Known {
+    remote: RemoteAgent,
+    is_doubtful: bool,
 }
 
 /// Files of agents are forgotten all at once when there are more.
@@ -174,13 +194,22 @@ impl Context {
         let making = {
             let mut connections = self.connections();
             match connections.get(&name) {
-                Some(kept) if kept.entry == *entry => kept.remote.clone(),
-                Some(_) | None => {
+                Some(kept) if kept.entry == *entry && kept.is_good() => kept.remote.clone(),
+                last => {
+                    let same = last.filter(|kept| kept.entry == *entry);
+                    let known = same.and_then(|kept| {
+                        let remote = kept.made()?.clone();
+                        Some(Known { remote, is_doubtful: kept.is_doubtful })
+                    });
                     if connections.len() >= MAX_CONNECTIONS {
                         connections.clear();
                     }
-                    let remote = self.make(entry).boxed().shared();
-                    let kept = Connection { entry: entry.clone(), remote: remote.clone() };
+                    let remote = self.make(entry, known).boxed().shared();
+                    let kept = Connection {
+                        entry: entry.clone(),
+                        remote: remote.clone(),
+                        is_doubtful: false,
+                    };
                     connections.insert(name.clone(), kept);
                     remote
                 }
@@ -206,7 +235,7 @@ impl Context {
         let ready = self
             .connections()
             .get(&name)
-            .filter(|kept| kept.entry == *entry)
+            .filter(|kept| kept.entry == *entry && kept.is_good())
             .and_then(|kept| kept.remote.peek().cloned());
         if let Some(ready) = ready {
             return ready;
@@ -215,18 +244,39 @@ impl Context {
         self.connect(workspace, entry).await
     }
 
+    /// Connects. An agent that is known is only asked whether its card has changed; if it cannot say so just now, a card
+    /// that is merely old is used on, as the calls themselves tell whether it still holds.
     fn make(
         &self,
         entry: &AgentEntry,
+        known: Option<Known>,
     ) -> impl Future<Output = Result<RemoteAgent, ClientError>> + Send + use<> {
         let (entry, config) = (entry.clone(), self.config.client.clone());
         let (transport, keys) = (Arc::clone(&self.deps.transport), Arc::clone(&self.deps.keys));
-        async move { RemoteAgent::connect(&entry, transport, keys, &config).await }
+        async move {
+            let Some(Known { remote, is_doubtful }) = known else {
+                return RemoteAgent::connect(&entry, transport, keys, &config).await;
+            };
+            match remote.reconnect(&entry, transport, keys, &config).await {
+                Err(error) if error.is_transient() && !is_doubtful => {
+                    tracing::debug!(agent.name = %entry.name, %error, "no newer card, the old one stays");
+                    Ok(remote)
+                }
+                made => made,
+            }
+        }
     }
 
-    /// Drops a connection after a failure: card or key may have changed.
+    /// Asks for the card again before the next call, after a failure: card or key may have changed.
     pub(super) fn forget(&self, workspace: &Path, agent: &str) {
-        self.connections().remove(&(workspace.to_owned(), agent.to_owned()));
+        let mut connections = self.connections();
+        let name = (workspace.to_owned(), agent.to_owned());
+        match connections.get_mut(&name) {
+            Some(kept) if kept.made().is_some() => kept.is_doubtful = true,
+            Some(_) | None => {
+                connections.remove(&name);
+            }
+        }
     }
 
     fn files(&self) -> MutexGuard<'_, HashMap<PathBuf, (FileVersion, AgentsFile)>> {

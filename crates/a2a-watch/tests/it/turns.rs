@@ -149,3 +149,18 @@ async fn job_that_breaks_off_leaves_nothing_behind() {
     let views = world.watches.watches(None).await;
     assert_eq!((views.len(), views[0].source), (1, WatchSource::Poll));
 }
+
+#[tokio::test(start_paused = true)]
+async fn card_that_is_old_is_asked_for_again_and_a_watch_goes_on() {
+    let world = World::new(Agent::new(OnSend::Task("TASK_STATE_WORKING")));
+    world.hand_over().await;
+    world.reach(&[WatchState::Watching]).await;
+    let cards = world.agent.cards();
+    // Its agent does not say how long it counts: an hour.
+    world.pass(50 * 60).await;
+    assert_eq!(world.agent.cards(), cards);
+    world.pass(20 * 60).await;
+    assert_eq!(world.agent.cards(), cards + 1);
+    world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Lisbon");
+    assert!(world.chat.wait_for(1).await[0].text.ends_with("\nLisbon"));
+}
