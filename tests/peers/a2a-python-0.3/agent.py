@@ -43,7 +43,7 @@ from starlette.routing import Route
 PORT = int(os.environ['PORT'])
 KEY = os.environ.get('KEY', '')
 BROKEN = bool(os.environ.get('BREAK'))
-KINDS = ('open', 'still', 'keyed')
+KINDS = ('open', 'still', 'quiet', 'keyed')
 PAUSE = 0.4
 INPUT_MODES = ['text/plain', 'application/octet-stream', 'application/pdf', 'application/json']
 
@@ -194,6 +194,10 @@ class Handler(DefaultRequestHandler):
             await super().on_delete_task_push_notification_config(params, context)
 
 
+def streams(kind):
+    return kind in ('open', 'keyed') or (kind == 'still' and BROKEN)
+
+
 def card_of(kind, base):
     keyed = {}
     if kind == 'keyed':
@@ -205,7 +209,7 @@ def card_of(kind, base):
         description='Interop agent on the official Python SDK of A2A 0.3',
         version='1.0.0',
         url=f'{base}/{kind}/rpc',
-        capabilities=AgentCapabilities(streaming=BROKEN or kind != 'still', push_notifications=True),
+        capabilities=AgentCapabilities(streaming=streams(kind), push_notifications=True),
         default_input_modes=INPUT_MODES,
         default_output_modes=['text/plain'],
         skills=[] if BROKEN else [skill],

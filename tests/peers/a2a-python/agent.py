@@ -1,7 +1,7 @@
 """The interop agent on a2a-python 1.3: JSON-RPC and HTTP+JSON, one agent per kind of card.
 
-An agent's base URL is /KIND: `open` (streams and pushes), `still` (does not stream), `keyed` (wants the key in KEY). Its
-card names the host that it was asked at, so that a proxy in front of it stays in front of it.
+An agent's base URL is /KIND: `open` (streams and pushes), `still` and `quiet` (do not stream), `keyed` (wants the key in
+KEY). Its card names the host that it was asked at, so that a proxy in front of it stays in front of it.
 
 What it does is told by the first word of a message:
 
@@ -56,7 +56,7 @@ from starlette.routing import Mount, Route
 PORT = int(os.environ['PORT'])
 KEY = os.environ.get('KEY', '')
 BROKEN = bool(os.environ.get('BREAK'))
-KINDS = ('open', 'still', 'keyed')
+KINDS = ('open', 'still', 'quiet', 'keyed')
 PAUSE = 0.4
 INPUT_MODES = ['text/plain', 'application/octet-stream', 'application/pdf', 'application/json']
 
@@ -204,6 +204,10 @@ class Handler(DefaultRequestHandler):
             await super().on_delete_task_push_notification_config(params, context)
 
 
+def streams(kind):
+    return kind in ('open', 'keyed') or (kind == 'still' and BROKEN)
+
+
 def card_of(kind, base):
     keyed = {}
     if kind == 'keyed':
@@ -221,7 +225,7 @@ def card_of(kind, base):
             AgentInterface(url=f'{base}/{kind}/rpc', protocol_binding='JSONRPC', protocol_version='1.0'),
             AgentInterface(url=f'{base}/{kind}/rest', protocol_binding='HTTP+JSON', protocol_version='1.0'),
         ],
-        capabilities=AgentCapabilities(streaming=BROKEN or kind != 'still', push_notifications=True),
+        capabilities=AgentCapabilities(streaming=streams(kind), push_notifications=True),
         default_input_modes=INPUT_MODES,
         default_output_modes=['text/plain'],
         skills=[] if BROKEN else [skill],

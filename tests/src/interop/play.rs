@@ -40,6 +40,7 @@ pub(super) async fn play(scenario: Scenario, scene: &mut Scene) -> Result<()> {
         Scenario::ListTasks => list_tasks(scene).await,
         Scenario::PushConfigs => webhooks::all_four(scene).await,
         Scenario::Polled => long::polled(scene).await,
+        Scenario::Streamed => long::streamed(scene).await,
         // It is played by the bot, which has no scene of its own.
         Scenario::Pushed => Ok(()),
     }

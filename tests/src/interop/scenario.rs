@@ -49,6 +49,8 @@ pub(super) enum Scenario {
     PushConfigs,
     /// A long task whose result is found by polling.
     Polled,
+    /// A long task whose result is announced by a stream.
+    Streamed,
     /// A long task whose result is announced by a push.
     Pushed,
 }
@@ -83,7 +85,7 @@ impl Row {
             (Scenario::PushConfigs, Player::Tool) => {
                 Some("the tool has no action for webhooks; its watches make them, see pushed")
             }
-            (Scenario::Polled | Scenario::Pushed, Player::CommandLine) => {
+            (Scenario::Polled | Scenario::Streamed | Scenario::Pushed, Player::CommandLine) => {
                 Some("the command line follows nothing after it has ended")
             }
             (Scenario::ListTasks, Player::CommandLine) if column == Column::Python03Rpc => {
@@ -101,7 +103,7 @@ impl fmt::Display for Row {
 }
 
 impl Scenario {
-    const ALL: [Self; 22] = [
+    const ALL: [Self; 23] = [
         Self::List,
         Self::Send,
         Self::Files,
@@ -123,6 +125,7 @@ impl Scenario {
         Self::ListTasks,
         Self::PushConfigs,
         Self::Polled,
+        Self::Streamed,
         Self::Pushed,
     ];
 
@@ -149,6 +152,7 @@ impl Scenario {
             Self::ListTasks => "list tasks",
             Self::PushConfigs => "push configs",
             Self::Polled => "result by poll",
+            Self::Streamed => "result by stream",
             Self::Pushed => "result by push",
         }
     }
@@ -158,6 +162,8 @@ impl Scenario {
         match self {
             Self::WrongKey => "keyed",
             Self::NotStreaming => "still",
+            // There a result does not come by itself before it is asked for.
+            Self::SlowThenStatus | Self::AgentDown | Self::Polled => "quiet",
             _ => "open",
         }
     }
@@ -170,6 +176,7 @@ impl Scenario {
             | Self::AgentDown
             | Self::PushConfigs
             | Self::Polled
+            | Self::Streamed
             | Self::Pushed => Duration::from_secs(1),
             _ => Duration::from_secs(20),
         }
@@ -197,7 +204,7 @@ impl Scenario {
             Self::HoldsBack => "the agent answered before the task had ended",
             Self::ListTasks => "did not show the other task",
             Self::PushConfigs => "the webhook is still there",
-            Self::Polled => "did not bring the result",
+            Self::Polled | Self::Streamed => "did not bring the result",
             Self::Pushed => "no result was pushed",
         }
     }

@@ -31,7 +31,7 @@ use answers::Agent;
 use odd::OddHandler;
 
 /// The agents, by the first segment of their path.
-const KINDS: [&str; 3] = ["open", "still", "keyed"];
+const KINDS: [&str; 4] = ["open", "still", "quiet", "keyed"];
 
 /// What messages may hold; the SDK refuses everything else.
 const INPUT_MODES: [&str; 4] =
@@ -79,7 +79,7 @@ fn card(kind: &str, base: &str, broken: bool) -> AgentCard {
 
 fn capabilities(kind: &str, broken: bool) -> AgentCapabilities {
     AgentCapabilities {
-        streaming: Some(broken || kind != "still"),
+        streaming: Some(matches!(kind, "open" | "keyed") || kind == "still" && broken),
         push_notifications: Some(true),
         extended_agent_card: Some(false),
         ..Default::default()

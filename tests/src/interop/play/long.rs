@@ -7,11 +7,14 @@ use anyhow::{Context as _, Result, ensure};
 use crate::interop::{
     actor::{Player, Shown},
     scene::Scene,
-    wire::Operation,
+    wire::{Call, Operation, WireEvent},
 };
 
 /// How long a polled result may take: the first poll is after 15 s, with up to a tenth more.
 const POLLED: Duration = Duration::from_secs(30);
+
+/// How long a result that a stream announces may take: less than until the first poll.
+const STREAMED: Duration = Duration::from_secs(12);
 
 /// Sends something that takes longer than it is waited for.
 async fn begin(scene: &mut Scene, seconds: u32) -> Result<Shown> {
@@ -103,20 +106,36 @@ pub(super) async fn holds_back(scene: &mut Scene) -> Result<()> {
     Ok(())
 }
 
-/// The outcome finds its way into the chat by itself. A chat has no push route, so the agent has to be asked.
-pub(super) async fn polled(scene: &mut Scene) -> Result<()> {
-    let begun = begin(scene, 3).await?;
+/// The outcome of the task that [`begin`] began finds its way into the chat by itself.
+async fn comes_by_itself(scene: &mut Scene, begun: &Shown, within: Duration) -> Result<()> {
     let reads = scene.reads();
-    scene.actor.news(POLLED).await?;
+    scene.actor.news(within).await?;
     let shown = scene.actor.shown();
     let whose = format!("result from \"peer\", task {} (completed)", begun.task);
     ensure!(shown.contains(&whose), "the news is not of the task:\n{shown}");
     let answer = format!("slow: {}", scene.word);
     ensure!(shown.contains(&answer), "the news did not bring the result:\n{shown}");
-    ensure!(scene.reads() > reads, "the result came without a poll");
-    ensure!(
-        scene.calls_of(&Operation::CreatePushConfig).is_empty(),
-        "a chat without a push route asked for pushes"
-    );
-    scene.sent(&format!("slow 3 {}", scene.word))?.is(&begun)
+    ensure!(scene.reads() > reads, "the result came without a read");
+    let pushes = scene.calls_of(&Operation::CreatePushConfig).len();
+    ensure!(pushes == 0, "a chat without a push route asked for pushes");
+    scene.sent(&format!("slow 3 {}", scene.word))?.is(begun)
+}
+
+/// The agent does not stream, and a chat has no push route, so it has to be asked.
+pub(super) async fn polled(scene: &mut Scene) -> Result<()> {
+    let begun = begin(scene, 3).await?;
+    comes_by_itself(scene, &begun, POLLED).await?;
+    let streams = scene.calls_of(&Operation::SubscribeToTask).len();
+    ensure!(streams == 0, "an agent that does not stream was subscribed to");
+    Ok(())
+}
+
+/// The watch holds a stream of its own, which says when to read.
+pub(super) async fn streamed(scene: &mut Scene) -> Result<()> {
+    let begun = begin(scene, 3).await?;
+    comes_by_itself(scene, &begun, STREAMED).await?;
+    let streams = scene.calls_of(&Operation::SubscribeToTask);
+    let told = |call: &Call| call.events().contains(&WireEvent::Status("completed".to_owned()));
+    ensure!(streams.iter().any(told), "no stream told that the task had ended");
+    Ok(())
 }
