@@ -40,7 +40,7 @@ wire_object! {
         /// The media types it answers with.
         default_output_modes: Vec<String> = Array("defaultOutputModes" | "default_output_modes"),
         /// What it is good at.
-        skills: Vec<AgentSkill> = Array("skills"),
+        skills: Vec<AgentSkill> = Skills("skills"),
         /// Signatures over the card.
         signatures: Vec<AgentCardSignature> = List("signatures"),
         /// A picture of it.
@@ -228,5 +228,22 @@ impl AgentSkill {
             output_modes: Vec::new(),
             security_requirements: Vec::new(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{FromWire, WireLimits};
+    #[test]
+    fn interfaces_are_read_behind_more_skills_than_are_kept() {
+        let skill = r#"{"id":"a","name":"a","description":"d","tags":[]}"#;
+        let skills = vec![skill; 20_000].join(",");
+        let card = format!(
+            r#"{{"name":"A","skills":[{skills}],"supportedInterfaces":[{{"url":"https://a.example/","protocolBinding":"JSONRPC","protocolVersion":"1.0"}}]}}"#
+        );
+        let card = AgentCard::from_wire(&card, WireLimits::Answer).unwrap();
+        assert_eq!(card.supported_interfaces.len(), 1);
+        assert!(card.skills.len() > 1000, "{}", card.skills.len());
     }
 }

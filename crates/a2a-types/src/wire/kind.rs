@@ -161,7 +161,7 @@ impl<'de, T: WireItem<'de>> Kind<'de, Vec<T>> for History {
         deserializer: D,
         reading: &Reading,
     ) -> Result<Option<Vec<T>>, D::Error> {
-        reading.within_history(|| read_list(deserializer, reading)).map(Some)
+        reading.aside(|| read_list(deserializer, reading)).map(Some)
     }
 
     fn absent() -> Option<Vec<T>> {
@@ -170,6 +170,27 @@ impl<'de, T: WireItem<'de>> Kind<'de, Vec<T>> for History {
 
     fn is_written(value: &Vec<T>) -> bool {
         !value.is_empty()
+    }
+}
+
+/// A list the specification requires, in the room of [`History`]: however many there are, the other members are read.
+#[derive(Debug)]
+pub(crate) enum Skills {}
+
+impl<'de, T: WireItem<'de>> Kind<'de, Vec<T>> for Skills {
+    fn read<D: Deserializer<'de>>(
+        deserializer: D,
+        reading: &Reading,
+    ) -> Result<Option<Vec<T>>, D::Error> {
+        reading.aside(|| read_list(deserializer, reading)).map(Some)
+    }
+
+    fn absent() -> Option<Vec<T>> {
+        Some(Vec::new())
+    }
+
+    fn is_written(_: &Vec<T>) -> bool {
+        true
     }
 }
 

@@ -78,10 +78,10 @@ pub(crate) struct Reading {
     dialect: Dialect,
     is_large: bool,
     content: Cell<usize>,
-    history: Cell<usize>,
+    aside: Cell<usize>,
     values: Cell<usize>,
     text: Cell<usize>,
-    in_history: Cell<bool>,
+    is_aside: Cell<bool>,
     omitted: Cell<Omitted>,
     is_final: Cell<bool>,
 }
@@ -94,10 +94,10 @@ impl Reading {
             dialect,
             is_large: false,
             content: all(),
-            history: all(),
+            aside: all(),
             values: all(),
             text: all(),
-            in_history: Cell::new(false),
+            is_aside: Cell::new(false),
             omitted: Cell::default(),
             is_final: Cell::new(false),
         }
@@ -114,7 +114,7 @@ impl Reading {
         let mut reading = Self::new(Mode::Answer, dialect);
         reading.is_large = length > LARGE;
         reading.content = Cell::new(room / 2);
-        reading.history = Cell::new(room / 4);
+        reading.aside = Cell::new(room / 4);
         reading.values = Cell::new(room / 4);
         // No text is longer here than it is in the document.
         reading.text = Cell::new(length);
@@ -156,7 +156,7 @@ impl Reading {
     /// Takes `cost` bytes of a room, if they are there.
     pub(crate) fn takes(&self, room: Room, cost: usize) -> bool {
         let room = match room {
-            Room::Content if self.in_history.get() => &self.history,
+            Room::Content if self.is_aside.get() => &self.aside,
             Room::Content => &self.content,
             Room::Values => &self.values,
             Room::Text => &self.text,
@@ -210,11 +210,11 @@ impl Reading {
         self.omitted.replace(omitted)
     }
 
-    /// Charges what is read by `read` to the room of the history.
-    pub(crate) fn within_history<T>(&self, read: impl FnOnce() -> T) -> T {
-        let before = self.in_history.replace(true);
+    /// Charges what is read by `read` to a room of its own, so that it takes none of what matters more.
+    pub(crate) fn aside<T>(&self, read: impl FnOnce() -> T) -> T {
+        let before = self.is_aside.replace(true);
         let value = read();
-        self.in_history.set(before);
+        self.is_aside.set(before);
         value
     }
 

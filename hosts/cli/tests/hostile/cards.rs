@@ -130,8 +130,8 @@ async fn a_card_of_any_size_and_depth_is_read_or_refused() {
     check([
         card(CardFault::Skills(1_000_000), SEND, 1, "is larger than 1048576 bytes"),
         card(CardFault::Skills(1_000_000), AGENTS, 0, "unreachable (The answer"),
-        card(CardFault::Skills(5_000), SEND, 0, " is completed."),
-        card(CardFault::Skills(5_000), AGENTS, 0, "Plum"),
+        card(CardFault::Skills(20_000), SEND, 0, " is completed."),
+        card(CardFault::Skills(20_000), AGENTS, 0, "Plum"),
         card(CardFault::Interfaces(15_000), SEND, 1, "and none of that is"),
         card(CardFault::Interfaces(15_000), AGENTS, 0, "and none of that is"),
         // What nobody knows is passed over, however deep it is.
