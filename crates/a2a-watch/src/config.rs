@@ -49,7 +49,8 @@ pub struct WatchConfig {
     pub missing_gap: Duration,
     /// Between two attempts of a write or a delivery that failed.
     pub store_retry: Duration,
-    /// Between the first reads of two watches after a start.
+    /// Between the first checks of two watches after a start; none waits longer than the longest pause of polling. Calls
+    /// take turns besides.
     pub restore_stagger: Duration,
     /// Pauses before each further look for a send whose outcome an earlier process left unknown; the last one repeats.
     pub lookup_pauses: Vec<Duration>,

@@ -8,6 +8,7 @@ mod event;
 mod holding;
 mod settled;
 mod streaming;
+mod writing;
 
 use std::time::Duration;
 
@@ -59,6 +60,15 @@ enum Phase {
     Ended,
 }
 
+/// Why a watch has nothing left to do.
+#[derive(Debug)]
+enum Ending {
+    /// The outcome was told by somebody who does not hold the watch any more.
+    Told(SettledState),
+    /// A send led to the task of this imported watch before it was known where that runs.
+    Superseded,
+}
+
 /// What a caller may do with a watch now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Availability {
@@ -92,8 +102,8 @@ pub(crate) struct Watch {
     suspected: bool,
     /// When the next check was due before somebody took the watch.
     held_until: Option<Timestamp>,
-    /// The outcome was told by somebody who does not hold the watch any more.
-    confirmed: Option<SettledState>,
+    /// Why the watch has nothing left to do once it rests.
+    ending: Option<Ending>,
     /// The conversation became known while a delivery was under way, which may have missed that.
     flushed: bool,
     /// Events that came too late to mean anything.
@@ -157,7 +167,7 @@ impl Watch {
             stream_failures: 0,
             suspected: false,
             held_until: None,
-            confirmed: None,
+            ending: None,
             flushed: false,
             stale: 0,
         }
@@ -312,8 +322,13 @@ impl Watch {
                 self.record.continuations = self.record.continuations.max(continuations);
                 None
             }
+            WatchEvent::Superseded if self.record.origin.is_empty() => {
+                self.ending = Some(Ending::Superseded);
+                (self.phase == Phase::Idle).then(|| self.rest(now, Duration::ZERO))
+            }
             WatchEvent::Read(_)
             | WatchEvent::Withdrawn
+            | WatchEvent::Superseded
             | WatchEvent::Registered
             | WatchEvent::NotRegistered
             | WatchEvent::Delivered
@@ -346,8 +361,15 @@ impl Watch {
     fn on_due(&mut self, now: Timestamp, config: &WatchConfig) -> Option<WatchEffect> {
         match self.phase {
             Phase::Idle => {
-                if let Some(state) = self.confirmed.take() {
-                    return Some(self.on_confirmed(state, None, now, config));
+                match self.ending.take() {
+                    Some(Ending::Told(state)) => {
+                        return Some(self.on_confirmed(state, None, now, config));
+                    }
+                    Some(Ending::Superseded) => {
+                        self.record.state = WatchState::Done;
+                        return Some(self.write(After::End));
+                    }
+                    None => {}
                 }
                 if std::mem::take(&mut self.pushed) {
                     self.last_push_read = Some(now);
@@ -419,81 +441,6 @@ impl Watch {
         None
     }
 
-    fn on_written(&mut self, now: Timestamp, config: &WatchConfig) -> Option<WatchEffect> {
-        let Phase::Writing(after) = self.phase else { return self.ignore() };
-        self.record.epoch += 1;
-        Some(self.go_on(after, now, config))
-    }
-
-    fn on_write_failed(&mut self, now: Timestamp, config: &WatchConfig) -> Option<WatchEffect> {
-        let Phase::Writing(after) = self.phase else { return self.ignore() };
-        if after == After::Locate {
-            // The conversation may follow the task by another watch that began meanwhile; the next look tells.
-            self.record.origin.clear();
-            return Some(self.rest(now, config.store_retry));
-        }
-        let is_check = matches!(after, After::Check(_) | After::Connect(_));
-        if is_check && self.record.state == WatchState::Watching {
-            // Only notes about the last check are lost, and the next write carries them.
-            return Some(self.go_on(after, now, config));
-        }
-        self.phase = Phase::Stuck(after);
-        Some(WatchEffect::Wait(config.store_retry))
-    }
-
-    fn go_on(&mut self, after: After, now: Timestamp, config: &WatchConfig) -> WatchEffect {
-        match after {
-            After::Check(pause) | After::Connect(pause) if self.pushed => {
-                let wait = self.push_wait(now, config);
-                self.rest(now, pause.min(wait))
-            }
-            After::Check(pause) => self.rest(now, pause),
-            After::Locate => self.rest(now, Duration::ZERO),
-            After::Connect(pause) => self.connect(pause),
-            After::Register => {
-                self.phase = Phase::Registering;
-                WatchEffect::Register
-            }
-            After::Attend => {
-                self.phase = Phase::Attended;
-                WatchEffect::Attend
-            }
-            After::Deliver => {
-                self.phase = Phase::Delivering;
-                WatchEffect::Deliver
-            }
-            After::End if self.record.is_behind() => {
-                // The message came while the tombstone was written.
-                self.record.state = WatchState::Watching;
-                self.begin_round(now, None);
-                let pause = self.poll_pause(config);
-                self.write_and_go_on(pause)
-            }
-            After::End => {
-                self.phase = Phase::Ended;
-                WatchEffect::End
-            }
-        }
-    }
-
-    fn on_delivered(&mut self, now: Timestamp, config: &WatchConfig) -> WatchEffect {
-        let label = self.record.claimed_label().unwrap_or_default().to_owned();
-        self.record.text = None;
-        self.flushed = false;
-        if !self.record.goes_on && !self.record.is_behind() {
-            self.record.state = WatchState::Done;
-            return self.write(After::End);
-        }
-        self.record.goes_on = false;
-        self.record.state = WatchState::Watching;
-        self.record.told.push(label);
-        if self.record.is_behind() {
-            self.begin_round(now, None);
-        }
-        let pause = self.poll_pause(config);
-        self.write_and_go_on(pause)
-    }
-
     fn read(&mut self, now: Timestamp) -> WatchEffect {
         if self.record.is_behind() {
             // This read comes after the message, so what it finds belongs to the new round.
@@ -504,22 +451,8 @@ impl Watch {
         WatchEffect::Read
     }
 
-    fn write(&mut self, after: After) -> WatchEffect {
-        self.phase = Phase::Writing(after);
-        WatchEffect::Write
-    }
-
-    /// Writes, and follows the task from here on by the best source there is; by reads, the next comes after `pause`.
-    fn write_and_go_on(&mut self, pause: Duration) -> WatchEffect {
-        let after = match self.stream {
-            Stream::Wanted => After::Connect(pause),
-            Stream::Open { .. } | Stream::NoPlace | Stream::Off => After::Check(pause),
-        };
-        self.write(after)
-    }
-
     fn rest(&mut self, now: Timestamp, pause: Duration) -> WatchEffect {
-        let pause = if self.confirmed.is_some() { Duration::ZERO } else { pause };
+        let pause = if self.ending.is_some() { Duration::ZERO } else { pause };
         self.phase = Phase::Idle;
         self.record.next_check_at = now.saturating_add(pause).ok();
         WatchEffect::Wait(pause)

@@ -6,6 +6,7 @@ mod calls;
 mod clocks;
 mod closing;
 mod context;
+mod flushing;
 mod handle;
 mod importing;
 mod jobs;
@@ -291,33 +292,6 @@ impl Registry {
             self.feed(id, WatchEvent::Pushed);
         }
         matches
-    }
-
-    fn flush(&mut self, target: &WatchTarget) {
-        self.flush_but(target, None);
-    }
-
-    /// Lets out what is kept for a conversation, but for one task.
-    fn flush_but(&mut self, target: &WatchTarget, but: Option<&TaskId>) {
-        self.flushes += 1;
-        let is_kept = |followed: &Followed| {
-            let record = followed.watch.record();
-            record.target == *target && but != Some(&record.task_id)
-        };
-        let kept: Vec<_> = self
-            .watches
-            .iter()
-            .filter(|(_, followed)| is_kept(followed))
-            .map(|(id, _)| id.clone())
-            .collect();
-        for id in kept {
-            self.feed(&id, WatchEvent::Flush);
-        }
-        let sends: Vec<_> =
-            self.kept_sends.extract_if(.., |open| open.delivery.target == *target).collect();
-        for open in sends {
-            self.spawn_close(open, true);
-        }
     }
 
     /// Gives a watch an event and carries its effect out.

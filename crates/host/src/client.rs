@@ -4,11 +4,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use volcanic_a2a_client::ClientConfig;
 use volcanic_a2a_tool::A2aToolConfig;
 use volcanic_a2a_watch::WatchConfig;
 use volcanic_agent_core::Model;
 use volcanic_net::{NetClient, NetConfig, NetError, RootCertificates, Transport};
+
+/// Open files where there is no limit: more than anything here needs.
+const MANY_FILES: u64 = 1 << 20;
 
 /// Settings of the A2A client half.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,6 +41,7 @@ impl ClientSettings {
         WatchConfig {
             watch_timeout: self.watch_timeout,
             inline_bytes: defaults.inline_bytes.min(usize::try_from(window).unwrap_or(usize::MAX)),
+            max_streams: defaults.max_streams.min(open_files() / 4),
             ..defaults
         }
     }
@@ -67,6 +72,18 @@ pub enum TransportSetupError {
     /// Something else is wrong.
     #[error("failed to set up the connections to agents")]
     Other(#[source] NetError),
+}
+
+/// How many files this process may have open, raised as far as it may raise that itself.
+fn open_files() -> usize {
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current < limit.maximum || limit.maximum.is_none() {
+        let raised = Rlimit { current: limit.maximum.or(Some(MANY_FILES)), ..limit };
+        // Without it there are fewer streams, no more.
+        let _ = setrlimit(Resource::Nofile, raised);
+    }
+    let limit = getrlimit(Resource::Nofile).current.unwrap_or(MANY_FILES);
+    usize::try_from(limit).unwrap_or(usize::MAX)
 }
 
 /// The connections to agents, trusting the certificates in `ca_file` instead of the system's if there is one.
@@ -108,5 +125,8 @@ mod tests {
         assert!(config.inline_bytes as u64 <= window / 2, "{} of {window}", config.inline_bytes);
         assert_eq!((config.watch_timeout, config.max_file_bytes), (Duration::from_hours(2), 7));
         assert_eq!(settings.tool("/w".into()).wait, Duration::ZERO);
+        let files = getrlimit(Resource::Nofile);
+        assert!(files.current == files.maximum, "{files:?}");
+        assert!(config.max_streams <= open_files() / 4 && config.max_streams > 0);
     }
 }

@@ -91,11 +91,11 @@ impl Watch {
                 let pause = self.pause(now, config, None);
                 return self.note_and_rest(&before, now, pause);
             }
-            ReadResult::OriginKnown { origin } => {
+            ReadResult::OriginKnown { origin } if self.ending.is_none() => {
                 self.record.origin = origin;
                 return self.write(After::Locate);
             }
-            ReadResult::FollowedElsewhere => {
+            ReadResult::OriginKnown { .. } | ReadResult::FollowedElsewhere => {
                 self.record.state = WatchState::Done;
                 return self.write(After::End);
             }
@@ -119,6 +119,8 @@ impl Watch {
         if *before == notes(&self.record) && !self.pushed {
             self.rest(now, pause)
         } else {
+            // For those who read the record; the timer is set once it is written.
+            self.record.next_check_at = now.saturating_add(pause).ok();
             self.write(After::Check(pause))
         }
     }

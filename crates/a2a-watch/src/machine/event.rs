@@ -55,6 +55,8 @@ pub(crate) enum WatchEvent {
         /// [`crate::WatchRecord::continuations`] with it.
         continuations: u32,
     },
+    /// A send led to the task, and follows it by a watch of its own: this one did not know where it runs.
+    Superseded,
     /// A call that the watch waits for had not begun and is taken back.
     Withdrawn,
     /// The stream that was asked for is open.

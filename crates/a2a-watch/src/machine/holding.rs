@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use volcanic_base::Secret;
 
 use super::{
-    AUTH_REQUIRED, After, Continuation, ORIGIN_MOVED, Phase, SettledState, Watch, WatchEffect,
-    elapsed, settled,
+    AUTH_REQUIRED, After, Continuation, Ending, ORIGIN_MOVED, Phase, SettledState, Watch,
+    WatchEffect, elapsed, settled,
 };
 use crate::config::WatchConfig;
 use crate::record::WatchState;
@@ -63,7 +63,7 @@ impl Watch {
             )
             | Phase::Stuck(After::Check(_) | After::Locate | After::Connect(_) | After::Register)
             | Phase::Registering => {
-                self.confirmed = Some(state);
+                self.ending = Some(Ending::Told(state));
                 None
             }
             // It is told under the same key there, so it is not told twice.

@@ -54,7 +54,9 @@ impl Registry {
 
     pub(super) fn on_restored(&mut self, restored: Restored) {
         let replies = self.restoring.take();
-        let stagger = self.context.config.restore_stagger;
+        let config = &self.context.config;
+        let stagger = config.restore_stagger;
+        let latest = config.poll_pauses.last().copied().unwrap_or_default();
         let Restored { watches, sends, views } = restored;
         tracing::info!(watches = watches.len(), sends = sends.len(), "watches restored");
         let mut lost = Vec::new();
@@ -74,7 +76,7 @@ impl Registry {
                     *held = Some(record.clone());
                     self.adopt_held(record);
                 }
-                Some(_) | None => self.adopt(record, stagger.saturating_mul(place)),
+                Some(_) | None => self.adopt(record, stagger.saturating_mul(place).min(latest)),
             }
         }
         for workspace in &views {

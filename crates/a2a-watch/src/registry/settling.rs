@@ -201,9 +201,23 @@ impl Registry {
         let id = record.id.clone();
         self.open_sends.remove(message_id);
         self.views.changed(&record.workspace);
+        for imported in self.imported_twins(&record) {
+            self.feed(&imported, WatchEvent::Superseded);
+        }
         self.watches.insert(id.clone(), Followed::new(Watch::attended(record)));
         self.arm_view();
         self.start_wait(&id, waiting);
+    }
+
+    /// Imported watches of the same task, as far as nobody knows where theirs runs.
+    fn imported_twins(&self, record: &WatchRecord) -> Vec<WatchId> {
+        let is_twin = |kept: &WatchRecord| {
+            kept.origin.is_empty()
+                && (&kept.target, &kept.agent, &kept.task_id)
+                    == (&record.target, &record.agent, &record.task_id)
+        };
+        let twins = self.watches.iter().filter(|(_, followed)| is_twin(followed.watch.record()));
+        twins.map(|(id, _)| id.clone()).collect()
     }
 
     /// A send led to a task that was followed before; `is_held` says that it is, or was, held for this very send.

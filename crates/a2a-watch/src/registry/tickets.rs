@@ -126,14 +126,4 @@ impl Registry {
         });
         self.jobs.own(&job, owner);
     }
-
-    /// The outcome of a send waits until its conversation is known.
-    pub(super) fn on_send_kept(&mut self, open: OpenSend, flushes: u64) {
-        if flushes == self.flushes {
-            self.kept_sends.push(open);
-        } else {
-            // Something became known while it was refused; it may have been this.
-            self.spawn_close(open, true);
-        }
-    }
 }

@@ -76,6 +76,16 @@ impl Chat {
         assert!(self.taken.lock().unwrap().insert(key.to_owned()), "{key} is taken");
     }
 
+    /// As [`Self::commit`], unless the key is taken.
+    pub(crate) fn try_commit(&self, key: &str) {
+        self.taken.lock().unwrap().insert(key.to_owned());
+    }
+
+    /// All keys that something entered the conversation under.
+    pub(crate) fn taken(&self) -> Vec<String> {
+        self.taken.lock().unwrap().iter().cloned().collect()
+    }
+
     pub(crate) fn delivered(&self) -> Vec<Delivery> {
         self.delivered.lock().unwrap().clone()
     }

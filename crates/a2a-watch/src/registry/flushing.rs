@@ -1,0 +1,47 @@
+//! What is kept for a conversation that is not known, and how it gets out.
+
+use volcanic_a2a_types::TaskId;
+
+use super::closing::OpenSend;
+use super::{Followed, Registry};
+use crate::machine::WatchEvent;
+use crate::record::WatchTarget;
+
+impl Registry {
+    pub(super) fn flush(&mut self, target: &WatchTarget) {
+        self.flush_but(target, None);
+    }
+
+    /// Lets out what is kept for a conversation, but for one task.
+    pub(super) fn flush_but(&mut self, target: &WatchTarget, but: Option<&TaskId>) {
+        self.flushes += 1;
+        let is_kept = |followed: &Followed| {
+            let record = followed.watch.record();
+            record.target == *target && but != Some(&record.task_id)
+        };
+        let kept: Vec<_> = self
+            .watches
+            .iter()
+            .filter(|(_, followed)| is_kept(followed))
+            .map(|(id, _)| id.clone())
+            .collect();
+        for id in kept {
+            self.feed(&id, WatchEvent::Flush);
+        }
+        let sends: Vec<_> =
+            self.kept_sends.extract_if(.., |open| open.delivery.target == *target).collect();
+        for open in sends {
+            self.spawn_close(open, true);
+        }
+    }
+
+    /// The outcome of a send waits until its conversation is known.
+    pub(super) fn on_send_kept(&mut self, open: OpenSend, flushes: u64) {
+        if flushes == self.flushes {
+            self.kept_sends.push(open);
+        } else {
+            // Something became known while it was refused; it may have been this.
+            self.spawn_close(open, true);
+        }
+    }
+}
