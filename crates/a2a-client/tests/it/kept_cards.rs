@@ -62,16 +62,15 @@ fn asked(script: &Script) -> Vec<(Option<String>, Option<String>)> {
     asked.collect()
 }
 
-fn some(text: &str) -> Option<String> {
-    Some(text.to_owned())
-}
-
 #[tokio::test]
 async fn unchanged_card_is_not_sent_again() {
     for (headers, expected) in [
-        (&[("etag", "W/\"1\"")][..], (some("W/\"1\""), None)),
-        (&[("last-modified", MODIFIED)][..], (None, some(MODIFIED))),
-        (&[("etag", "\"a\""), ("last-modified", MODIFIED)][..], (some("\"a\""), some(MODIFIED))),
+        (&[("etag", "W/\"1\"")][..], (Some("W/\"1\"".to_owned()), None)),
+        (&[("last-modified", MODIFIED)][..], (None, Some(MODIFIED.to_owned()))),
+        (
+            &[("etag", "\"a\""), ("last-modified", MODIFIED)][..],
+            (Some("\"a\"".to_owned()), Some(MODIFIED.to_owned())),
+        ),
     ] {
         let script = agent(headers);
         let running = Running::start(&script).await;
@@ -103,7 +102,7 @@ async fn changed_card_takes_the_place_of_the_old_one() {
         ("Version 0", "Version 2")
     );
     let tags: Vec<_> = asked(&script).into_iter().map(|(tag, _)| tag).collect();
-    assert_eq!(tags, [None, some("\"0\""), some("\"1\"")]);
+    assert_eq!(tags, [None, Some("\"0\"".to_owned()), Some("\"1\"".to_owned())]);
 }
 
 #[tokio::test]
@@ -149,7 +148,7 @@ async fn kept_card_serves_no_other_entry_key_or_origin() {
     first.reconnect(&keyed(running.entry()), network(), resolved, &config).await.unwrap();
     assert_eq!(asked(&script), vec![(None, None); 6]);
     again(&first, &keyed(running.entry())).await.unwrap();
-    assert_eq!(asked(&script)[6], (some("\"1\""), None));
+    assert_eq!(asked(&script)[6], (Some("\"1\"".to_owned()), None));
 }
 
 #[tokio::test(start_paused = true)]
