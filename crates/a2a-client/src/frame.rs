@@ -3,7 +3,7 @@
 //! Everything a remote says is data here. It stands inside a frame that it cannot fake: lines that begin like ours are
 //! marked, and control characters are shown.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 use volcanic_a2a_types::{ContextId, TaskId, TaskState};
 
@@ -13,7 +13,7 @@ mod escape;
 
 pub use escape::sanitize_remote_line;
 
-use escape::sanitize_remote_text;
+use escape::write_remote_text;
 
 /// How much of a remote's id is shown, in characters.
 const MAX_ID: usize = 200;
@@ -49,19 +49,30 @@ impl NoticeKind {
 /// Tells an outcome, or where an unsettled task stands, as the result of a tool call. A reply without a task is told
 /// as such.
 pub fn render_result(agent: &str, outcome: &SavedOutcome) -> String {
+    let mut text = String::new();
+    // Writing into a string cannot fail.
+    let _ = write_result(&mut text, agent, outcome);
+    text
+}
+
+/// As [`render_result`], piece by piece: the text of an outcome may be too long to have it in memory twice.
+///
+/// # Errors
+///
+/// What `out` fails with.
+pub fn write_result(out: &mut dyn fmt::Write, agent: &str, outcome: &SavedOutcome) -> fmt::Result {
     let context = outcome
         .context_id
         .as_ref()
         .map_or(String::new(), |context| format!(" (context {})", id(context.as_str())));
-    let mut text = match &outcome.task_id {
+    match &outcome.task_id {
         Some(task) => {
             let state = label(outcome.state.as_ref());
-            format!("Agent \"{agent}\": task {}{context} is {state}.", id(task.as_str()))
+            write!(out, "Agent \"{agent}\": task {}{context} is {state}.", id(task.as_str()))?;
         }
-        None => format!("Agent \"{agent}\" replied{context}:"),
-    };
-    push_body(&mut text, agent, outcome);
-    text
+        None => write!(out, "Agent \"{agent}\" replied{context}:")?,
+    }
+    write_body(out, agent, outcome)
 }
 
 /// Tells an outcome as a prompt that is delivered into the conversation.
@@ -74,7 +85,8 @@ pub fn render_delivery(agent: &str, outcome: &SavedOutcome) -> String {
         outcome.context_id.as_ref(),
         &label(outcome.state.as_ref()),
     );
-    push_body(&mut text, agent, outcome);
+    // Writing into a string cannot fail.
+    let _ = write_body(&mut text, agent, outcome);
     text
 }
 
@@ -87,7 +99,7 @@ pub fn render_notice(
     text: &str,
 ) -> String {
     let mut notice = head("result", agent, Some(task_id), context_id, kind.label());
-    push_lines(&mut notice, text);
+    let _ = write_lines(&mut notice, text);
     notice
 }
 
@@ -110,78 +122,77 @@ fn head(
 }
 
 /// Answer, hint, files and links: the same in both frames.
-fn push_body(text: &mut String, agent: &str, outcome: &SavedOutcome) {
+fn write_body(out: &mut dyn fmt::Write, agent: &str, outcome: &SavedOutcome) -> fmt::Result {
     let is_settled = outcome.state.as_ref().is_none_or(TaskState::is_settled);
     if !outcome.answer.trim().is_empty() {
-        push_lines(text, &outcome.answer);
+        write_lines(out, &outcome.answer)?;
     } else if is_settled {
-        push_lines(text, NO_TEXT);
+        write_lines(out, NO_TEXT)?;
     }
     match &outcome.answer_file {
         Some(file) => {
-            push(text, format_args!("\n(The text is longer than this. All of it is in {file}.)"));
+            write!(out, "\n(The text is longer than this. All of it is in {file}.)")?;
         }
-        None if outcome.is_cut => text.push_str("\n(The text is longer than this.)"),
+        None if outcome.is_cut => out.write_str("\n(The text is longer than this.)")?,
         None => {}
     }
     if let (true, Some(task)) = (outcome.question, &outcome.task_id) {
         let task = id(task.as_str());
-        push(text, format_args!("\nAnswer with action=send, agent={agent} and taskId={task}."));
+        write!(out, "\nAnswer with action=send, agent={agent} and taskId={task}.")?;
     }
     let files: Vec<&str> =
         outcome.answer_file.iter().chain(&outcome.saved).map(String::as_str).collect();
     if !files.is_empty() {
-        push(text, format_args!("\nFiles: {}", files.join(", ")));
+        write!(out, "\nFiles: {}", files.join(", "))?;
     }
-    push_unsaved(text, &outcome.unsaved);
+    write_unsaved(out, &outcome.unsaved)?;
     if !outcome.skipped.is_empty() {
-        let names = shown(&outcome.skipped, MAX_ID);
-        push(
-            text,
-            format_args!("\nFiles skipped (over {} bytes): {names}", outcome.max_file_bytes),
-        );
+        let names = shown(&outcome.skipped, 0, MAX_ID);
+        write!(out, "\nFiles skipped (over {} bytes): {names}", outcome.max_file_bytes)?;
     }
     if outcome.more_files > 0 {
         let more = outcome.more_files;
-        push(
-            text,
-            format_args!("\nFiles skipped ({more} more): only the first {MAX_FILES} are taken"),
-        );
+        write!(out, "\nFiles skipped ({more} more): only the first {MAX_FILES} are taken")?;
     }
     if outcome.unreadable > 0 {
-        push(text, format_args!("\nFiles skipped ({} unreadable)", outcome.unreadable));
+        write!(out, "\nFiles skipped ({} unreadable)", outcome.unreadable)?;
     }
-    if !outcome.links.is_empty() {
-        push(text, format_args!("\nLinks: {}", shown(&outcome.links, MAX_LINK)));
+    if !outcome.links.is_empty() || outcome.more_links > 0 {
+        write!(out, "\nLinks: {}", shown(&outcome.links, outcome.more_links, MAX_LINK))?;
     }
+    Ok(())
 }
 
 /// Files that could not be saved, those with the same reason together.
-fn push_unsaved(text: &mut String, unsaved: &[UnsavedFile]) {
+fn write_unsaved(out: &mut dyn fmt::Write, unsaved: &[UnsavedFile]) -> fmt::Result {
     for files in unsaved.chunk_by(|one, other| one.reason == other.reason) {
         let names: Vec<&str> = files.iter().map(|file| file.name.as_str()).collect();
         let reason = files.first().map_or("", |file| file.reason.as_str());
         let reason = sanitize_remote_line(reason, MAX_REASON);
-        push(text, format_args!("\nFiles not saved: {} ({reason})", names.join(", ")));
+        write!(out, "\nFiles not saved: {} ({reason})", names.join(", "))?;
     }
+    Ok(())
 }
 
-fn shown(list: &[String], max: usize) -> String {
+/// The first of a list, and how many there are beyond those; `more` of them are not in the list.
+fn shown(list: &[String], more: usize, max: usize) -> String {
     let (first, rest) = list.split_at(list.len().min(MAX_FILES));
     let mut shown: Vec<String> = first.iter().map(|text| sanitize_remote_line(text, max)).collect();
-    if !rest.is_empty() {
-        shown.push(format!("and {} more", rest.len()));
+    match rest.len() + more {
+        0 => {}
+        more if shown.is_empty() => shown.push(format!("{more} that are not listed")),
+        more => shown.push(format!("and {more} more")),
     }
     shown.join(", ")
 }
 
 /// A remote's lines below what is there.
-fn push_lines(text: &mut String, lines: &str) {
-    text.push('\n');
-    text.push_str(sanitize_remote_text(lines).trim_end());
+fn write_lines(out: &mut dyn fmt::Write, lines: &str) -> fmt::Result {
+    out.write_char('\n')?;
+    write_remote_text(out, lines)
 }
 
-fn push(text: &mut String, arguments: std::fmt::Arguments<'_>) {
+fn push(text: &mut String, arguments: fmt::Arguments<'_>) {
     // Writing into a string cannot fail.
     let _ = text.write_fmt(arguments);
 }

@@ -21,7 +21,9 @@ pub use agents_file::{
 pub use attachments::{AttachmentError, read_attachments};
 pub use config::ClientConfig;
 pub use error::ClientError;
-pub use frame::{NoticeKind, render_delivery, render_notice, render_result, sanitize_remote_line};
+pub use frame::{
+    NoticeKind, render_delivery, render_notice, render_result, sanitize_remote_line, write_result,
+};
 pub use key::{KEY_VARIABLE_PREFIX, KeyError, KeyResolver, KeySource, plain_keys};
 pub use outcome::{InlineFile, MAX_INLINE_BYTES, SavedOutcome, TaskOutcome, UnsavedFile};
 pub use remote::{EventStream, KeyMask, RemoteAgent};

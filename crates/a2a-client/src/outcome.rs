@@ -7,7 +7,7 @@ use std::mem;
 
 use bytes::Bytes;
 use volcanic_a2a_types::{
-    Artifact, ContextId, Message, Part, PartContent, Task, TaskId, TaskState,
+    Artifact, ContextId, Message, Omitted, Part, PartContent, Task, TaskId, TaskState,
 };
 
 use crate::remote::scrub::Scrubber;
@@ -19,6 +19,10 @@ pub use save::{SavedOutcome, UnsavedFile};
 
 /// How many files of one task are saved.
 pub(crate) const MAX_FILES: usize = 20;
+/// How many links of one task are told.
+const MAX_LINKS: usize = 20;
+/// The longest link that is kept, in bytes; more than is shown of one.
+const MAX_LINK_BYTES: usize = 16 << 10;
 /// How much text is told in place unless the host says otherwise; a longer answer goes to a file, and this much of it is
 /// told.
 pub const MAX_INLINE_BYTES: usize = 50 * 1024;
@@ -54,8 +58,10 @@ pub struct TaskOutcome {
     pub question: bool,
     /// The first 20 files that are not too large.
     pub files: Vec<InlineFile>,
-    /// Where further content can be fetched; nothing here fetches it.
+    /// Where further content can be fetched, the first 20 places; nothing here fetches it.
     pub links: Vec<String>,
+    /// How many links there are beyond those.
+    pub more_links: usize,
     /// The names of files that are too large.
     pub skipped: Vec<String>,
     /// How many files there are beyond those.
@@ -74,46 +80,42 @@ impl TaskOutcome {
     /// The answer is the `response` artifact, else every artifact's text, else the status message. For a task that waits
     /// for us the status message, which is the question, comes first; one that failed or was rejected says why in its
     /// status message, so that is told too.
-    pub(crate) fn from_task(task: &Task, max_file_bytes: u64) -> Self {
-        let state = &task.status.state;
-        let said = task.status.message.as_ref();
+    pub(crate) fn from_task(task: Task, max_file_bytes: u64) -> Self {
+        let Task { id, context_id, status, mut artifacts, history, omitted, .. } = task;
+        drop(history);
+        let (state, mut said) = (status.state, status.message);
         let mut outcome = Self::empty(max_file_bytes);
-        for part in task.artifacts.iter().flat_map(|artifact| {
-            artifact.parts.iter().map(move |part| (artifact.name.as_deref(), part))
-        }) {
-            outcome.take(part.1, part.0);
+        for artifact in &mut artifacts {
+            for part in &mut artifact.parts {
+                outcome.take(part, artifact.name.as_deref());
+            }
+            outcome.count(artifact.omitted);
         }
-        for part in said.iter().flat_map(|message| &message.parts) {
-            outcome.take(part, None);
+        if let Some(message) = &mut said {
+            outcome.take_files(message);
         }
-        let left_out = task.artifacts.iter().map(|artifact| artifact.omitted);
-        for omitted in left_out.chain(said.map(|message| message.omitted)).chain([task.omitted]) {
-            outcome.more_files += omitted.files;
-        }
-        let made = artifacts_text(&task.artifacts);
-        let said = said.map(message_text).unwrap_or_default();
+        outcome.count(omitted);
+        let made = artifacts_text(artifacts);
+        let said = || said.map(message_text).unwrap_or_default();
         outcome.answer = match state {
-            TaskState::InputRequired | TaskState::AuthRequired => join(said, made),
-            TaskState::Failed | TaskState::Rejected => join(made, said),
-            _ if made.trim().is_empty() => said,
+            TaskState::InputRequired | TaskState::AuthRequired => join(said(), made),
+            TaskState::Failed | TaskState::Rejected => join(made, said()),
+            _ if made.trim().is_empty() => said(),
             _ => made,
         };
         outcome.question = state.is_interrupted();
-        outcome.task_id = Some(task.id.clone());
-        outcome.context_id.clone_from(&task.context_id);
-        outcome.state = Some(state.clone());
+        outcome.task_id = Some(id);
+        outcome.context_id = context_id;
+        outcome.state = Some(state);
         outcome
     }
 
     /// Takes a reply without a task apart.
-    pub(crate) fn from_message(message: &Message, max_file_bytes: u64) -> Self {
+    pub(crate) fn from_message(mut message: Message, max_file_bytes: u64) -> Self {
         let mut outcome = Self::empty(max_file_bytes);
-        for part in &message.parts {
-            outcome.take(part, None);
-        }
-        outcome.more_files += message.omitted.files;
+        outcome.take_files(&mut message);
+        outcome.context_id = message.context_id.take();
         outcome.answer = message_text(message);
-        outcome.context_id.clone_from(&message.context_id);
         outcome
     }
 
@@ -122,6 +124,10 @@ impl TaskOutcome {
         self.answer = scrubber.text(self.answer);
         for text in self.links.iter_mut().chain(&mut self.skipped) {
             *text = scrubber.text(mem::take(text));
+        }
+        for link in &mut self.links {
+            link.truncate(link.floor_char_boundary(MAX_LINK_BYTES));
+            link.shrink_to_fit();
         }
         for file in &mut self.files {
             file.name = file.name.take().map(|name| scrubber.text(name));
@@ -139,6 +145,7 @@ impl TaskOutcome {
             question: false,
             files: Vec::new(),
             links: Vec::new(),
+            more_links: 0,
             skipped: Vec::new(),
             more_files: 0,
             unreadable: 0,
@@ -147,94 +154,134 @@ impl TaskOutcome {
         }
     }
 
-    /// Notes a file or a link.
-    fn take(&mut self, part: &Part, fallback: Option<&str>) {
-        match &part.content {
+    /// Takes the files and links of a message.
+    fn take_files(&mut self, message: &mut Message) {
+        for part in &mut message.parts {
+            self.take(part, None);
+        }
+        self.count(message.omitted);
+    }
+
+    /// Takes a file or a link; text stays where it is.
+    fn take(&mut self, part: &mut Part, fallback: Option<&str>) {
+        match &mut part.content {
             PartContent::Raw(bytes) => {
-                let name = part.filename.as_deref().or(fallback).map(str::to_owned);
+                let bytes = mem::take(bytes);
+                let name = part.filename.take().or_else(|| fallback.map(str::to_owned));
                 if self.files.len() + self.skipped.len() >= MAX_FILES {
                     self.more_files += 1;
                 } else if bytes.len() as u64 > self.max_file_bytes {
                     self.skipped.push(name.unwrap_or_else(|| "a file without a name".to_owned()));
                 } else {
-                    let media_type = part.media_type.clone();
-                    self.files.push(InlineFile { name, media_type, bytes: bytes.clone() });
+                    let media_type = part.media_type.take();
+                    self.files.push(InlineFile { name, media_type, bytes });
                 }
             }
-            PartContent::Url(url) => self.links.push(url.clone()),
+            PartContent::Url(url) if self.links.len() < MAX_LINKS => {
+                self.links.push(mem::take(url))
+            }
+            PartContent::Url(_) => self.more_links += 1,
             // Some agents add empty parts; there is nothing to tell about those.
-            PartContent::Unknown if *part != Part::new(PartContent::Unknown) => {
-                self.unreadable += 1;
+            PartContent::Unknown => {
+                self.unreadable += usize::from(*part != Part::new(PartContent::Unknown));
             }
             _ => {}
         }
+    }
+
+    /// Counts what was left out when the answer was read.
+    fn count(&mut self, omitted: Omitted) {
+        self.more_files += omitted.files;
+        self.more_links += omitted.links;
     }
 }
 
 /// The `response` artifact, else all of them.
-fn artifacts_text(artifacts: &[Artifact]) -> String {
-    let is_response = |artifact: &&Artifact| {
+fn artifacts_text(mut artifacts: Vec<Artifact>) -> String {
+    let has_text = |artifact: &Artifact| artifact.parts.iter().any(is_visible);
+    let is_response = |artifact: &Artifact| {
         artifact.artifact_id == RESPONSE || artifact.name.as_deref() == Some(RESPONSE)
     };
-    let mut text = String::new();
-    for artifact in artifacts.iter().filter(is_response) {
-        push_artifact(&mut text, artifact);
-    }
     // A response without a word is no answer.
-    if text.is_empty() {
-        for artifact in artifacts {
-            push_artifact(&mut text, artifact);
-        }
-    }
-    text
-}
-
-/// An artifact's parts without a break between them: a streamed artifact has one part per chunk. One without a visible
-/// character leaves no trace.
-fn push_artifact(all: &mut String, artifact: &Artifact) {
-    if !artifact.parts.iter().any(is_visible) {
-        return;
-    }
-    begin_line(all);
-    for part in &artifact.parts {
-        match &part.content {
-            PartContent::Text(text) => all.push_str(text),
-            PartContent::Data(value) => {
-                begin_line(all);
-                all.push_str(value.as_str());
+    let has_response = artifacts.iter().any(|artifact| is_response(artifact) && has_text(artifact));
+    artifacts.retain(|artifact| has_text(artifact) && (!has_response || is_response(artifact)));
+    let mut all = Joined::of(artifacts.iter().flat_map(|artifact| &artifact.parts));
+    for artifact in artifacts {
+        all.begin_line();
+        // Without a break between them: a streamed artifact has one part per chunk.
+        for part in artifact.parts {
+            match part.content {
+                PartContent::Text(text) => all.push(text),
+                PartContent::Data(value) => {
+                    all.begin_line();
+                    all.push(value.into());
+                }
+                _ => {}
             }
-            _ => {}
         }
     }
+    all.text
 }
 
 /// A message's parts, one below the other.
-fn message_text(message: &Message) -> String {
-    let mut all = String::new();
-    for part in message.parts.iter().filter(|part| is_visible(part)) {
-        begin_line(&mut all);
-        match &part.content {
-            PartContent::Text(text) => all.push_str(text),
-            PartContent::Data(value) => all.push_str(value.as_str()),
+fn message_text(mut message: Message) -> String {
+    message.parts.retain(is_visible);
+    let mut all = Joined::of(&message.parts);
+    for part in message.parts {
+        all.begin_line();
+        match part.content {
+            PartContent::Text(text) => all.push(text),
+            PartContent::Data(value) => all.push(value.into()),
             _ => {}
         }
     }
-    all
+    all.text
 }
 
 fn is_visible(part: &Part) -> bool {
+    text_of(part).is_some_and(|text| !text.trim().is_empty())
+}
+
+/// The text or data of a part.
+fn text_of(part: &Part) -> Option<&str> {
     match &part.content {
-        PartContent::Text(text) => !text.trim().is_empty(),
-        PartContent::Data(_) => true,
-        _ => false,
+        PartContent::Text(text) => Some(text),
+        PartContent::Data(value) => Some(value.as_str()),
+        _ => None,
     }
 }
 
-/// Ends the last line, so that what follows stands on lines of its own.
-fn begin_line(all: &mut String) {
-    all.truncate(all.trim_end_matches('\n').len());
-    if !all.is_empty() {
-        all.push('\n');
+/// Texts that become one. An answer may be as large as memory allows: each is let go as soon as it is added, the only one is
+/// not copied, and what they become is not moved while it grows.
+struct Joined {
+    text: String,
+    /// How long it gets at most.
+    length: usize,
+}
+
+impl Joined {
+    /// Nothing yet, of the texts that are in `parts`.
+    fn of<'p>(parts: impl IntoIterator<Item = &'p Part>) -> Self {
+        // Each may get a line break before it.
+        let length = parts.into_iter().filter_map(text_of).map(|text| text.len() + 1).sum();
+        Self { text: String::new(), length }
+    }
+
+    fn push(&mut self, text: String) {
+        if self.text.is_empty() && text.len() + 1 >= self.length {
+            self.text = text;
+            return;
+        }
+        self.text.reserve_exact(self.length.saturating_sub(self.text.len()));
+        self.text.push_str(&text);
+    }
+
+    /// Ends the last line, so that what follows stands on lines of its own.
+    fn begin_line(&mut self) {
+        self.text.truncate(self.text.trim_end_matches('\n').len());
+        if !self.text.is_empty() {
+            self.text.push('\n');
+        }
     }
 }
 

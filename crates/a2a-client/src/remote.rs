@@ -206,12 +206,12 @@ impl RemoteAgent {
     /// The answer is the `response` artifact, else every artifact's text, else the status message. For a task that waits
     /// for us the status message, which is the question, comes first; one that failed or was rejected says why in its
     /// status message, so that is told too.
-    pub fn outcome_of(&self, task: &Task, max_file_bytes: u64) -> TaskOutcome {
+    pub fn outcome_of(&self, task: Task, max_file_bytes: u64) -> TaskOutcome {
         TaskOutcome::from_task(task, max_file_bytes).masked(self.inner.binding.line().scrubber())
     }
 
     /// The same of a reply of this agent without a task.
-    pub fn outcome_of_reply(&self, message: &Message, max_file_bytes: u64) -> TaskOutcome {
+    pub fn outcome_of_reply(&self, message: Message, max_file_bytes: u64) -> TaskOutcome {
         TaskOutcome::from_message(message, max_file_bytes)
             .masked(self.inner.binding.line().scrubber())
     }

@@ -38,7 +38,7 @@ impl JsonText {
             Some(text.len() - value.len() - 1)
         };
         let Some(begin) = member(self.as_str()) else { return Err(self) };
-        let mut text = String::from(Box::<str>::from(self.0));
+        let mut text = String::from(self);
         text.truncate(text.len() - 1);
         text.drain(..begin);
         Ok(RawValue::from_string(text).map_or_else(|_| Self::from(Value::Null), Self))
@@ -50,6 +50,13 @@ impl From<Value> for JsonText {
         // The keys of a value are strings, and it holds no number that JSON lacks: writing it cannot fail.
         serde_json::value::to_raw_value(&value)
             .map_or_else(|_| Self(RawValue::NULL.to_owned()), Self)
+    }
+}
+
+/// The JSON, without a copy.
+impl From<JsonText> for String {
+    fn from(json: JsonText) -> Self {
+        Self::from(Box::<str>::from(json.0))
     }
 }
 

@@ -57,8 +57,13 @@ pub(crate) fn write_json<T: Serialize + ?Sized>(value: &T) -> Result<()> {
 ///
 /// # Errors
 /// As [`write_json`].
-pub(crate) fn write_line(text: &str) -> Result<()> {
-    Ok(writeln!(stdout(), "{text}").map_err(OutputError)?)
+pub(crate) fn write_line(text: impl fmt::Display) -> Result<()> {
+    let write = || {
+        let mut out = BufWriter::new(stdout().lock());
+        writeln!(out, "{text}")?;
+        out.flush()
+    };
+    Ok(write().map_err(OutputError)?)
 }
 
 /// Says something beside the result. With standard error gone there is nobody to tell.

@@ -1,5 +1,7 @@
 //! The place where answers end up: the outbox is emptied onto it. Nothing on it can steer a terminal.
 
+use std::fmt;
+
 use anyhow::{Context as _, Result};
 use serde_json::json;
 use volcanic_agent_core::{OutboxItem, SessionStore, TargetId};
@@ -127,18 +129,29 @@ impl Screen {
 /// returns are left out: they would let a line write over itself.
 pub(crate) fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '\n' | '\t' => shown.push(character),
-            '\r' => {}
-            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
-                shown.extend(character.escape_unicode());
-            }
-            character if character.is_control() => shown.extend(character.escape_unicode()),
-            character => shown.push(character),
-        }
-    }
+    // Writing into a string cannot fail.
+    let _ = write_visible(&mut shown, text);
     shown
+}
+
+/// As [`visible`], piece by piece.
+pub(crate) fn write_visible(out: &mut dyn fmt::Write, text: &str) -> fmt::Result {
+    let is_steering = |character: char| match character {
+        '\n' | '\t' => false,
+        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
+        character => character.is_control(),
+    };
+    let mut rest = text;
+    while let Some(at) = rest.find(is_steering) {
+        let (plain, from) = rest.split_at(at);
+        out.write_str(plain)?;
+        let mut characters = from.chars();
+        if let Some(character) = characters.next().filter(|character| *character != '\r') {
+            write!(out, "{}", character.escape_unicode())?;
+        }
+        rest = characters.as_str();
+    }
+    out.write_str(rest)
 }
 
 #[cfg(test)]

@@ -137,7 +137,7 @@ impl Place {
         });
         let mut task = Task::new("t", "c", TaskStatus::new(TaskState::Completed));
         task.artifacts = vec![Artifact::new("a", parts.collect())];
-        REMOTE.outcome_of(&task, 1 << 20).save(&self.workspace, "bot")
+        REMOTE.outcome_of(task, 1 << 20).save(&self.workspace, "bot")
     }
 
     /// Everything outside of the inbox, and what stood in it before, with its content.

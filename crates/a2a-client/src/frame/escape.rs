@@ -1,26 +1,48 @@
 //! How text from outside is shown: nothing invisible, nothing that looks like our own frame.
 
+use std::fmt;
+
 /// How the lines of our frame begin, in lower case. A remote line that begins so is marked.
 const FRAME_STARTS: [&str; 5] = ["[a2a ", "context:", "files", "links:", "answer with action="];
 
 /// The mark before a remote line that looks like the frame.
 const QUOTE: &str = "> ";
 
-/// Makes the text of a remote fit to stand inside the frame: control characters and bidirectional overrides are shown
-/// escaped (`\u{202e}`), and lines that begin like the frame get `> ` before them. Nothing else is touched.
-pub(super) fn sanitize_remote_text(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    let text = text.replace("\r\n", "\n");
+/// Writes the text of a remote so that it is fit to stand inside the frame: control characters and bidirectional overrides
+/// are shown escaped (`\u{202e}`), and lines that begin like the frame get `> ` before them. Nothing else is touched, but
+/// that space at the end is left out.
+pub(super) fn write_remote_text(out: &mut dyn fmt::Write, text: &str) -> fmt::Result {
     // Some displays break lines at these two as well.
-    for line in text.split_inclusive(['\n', '\u{2028}', '\u{2029}']) {
+    for line in trim_end(text).split_inclusive(['\n', '\u{2028}', '\u{2029}']) {
         if looks_like_frame(line) {
-            shown.push_str(QUOTE);
+            out.write_str(QUOTE)?;
         }
-        for character in line.chars() {
-            push_visible(&mut shown, character, matches!(character, '\n' | '\t'));
+        let (mut rest, end) = line.strip_suffix("\r\n").map_or((line, ""), |line| (line, "\n"));
+        let is_shown = |character| must_be_shown(character) && !matches!(character, '\n' | '\t');
+        while let Some(at) = rest.find(is_shown) {
+            let (plain, from) = rest.split_at(at);
+            out.write_str(plain)?;
+            let mut characters = from.chars();
+            if let Some(character) = characters.next() {
+                write!(out, "{}", character.escape_unicode())?;
+            }
+            rest = characters.as_str();
         }
+        out.write_str(rest)?;
+        out.write_str(end)?;
     }
-    shown
+    Ok(())
+}
+
+/// The text without the space at its end, as far as that is not shown.
+fn trim_end(mut text: &str) -> &str {
+    let is_space = |character: char| {
+        character.is_whitespace() && (!must_be_shown(character) || matches!(character, '\n' | '\t'))
+    };
+    while let Some(shorter) = text.strip_suffix("\r\n").or_else(|| text.strip_suffix(is_space)) {
+        text = shorter;
+    }
+    text
 }
 
 /// Makes a remote's word fit to stand in a line of ours, at most `max` characters of it: control characters, line breaks
@@ -29,11 +51,10 @@ pub fn sanitize_remote_line(text: &str, max: usize) -> String {
     let mut shown = String::new();
     let mut characters = text.chars();
     for character in characters.by_ref().take(max) {
-        let is_break = matches!(character, '\u{2028}' | '\u{2029}');
-        if is_break {
+        if must_be_shown(character) || matches!(character, '\u{2028}' | '\u{2029}') {
             shown.extend(character.escape_unicode());
         } else {
-            push_visible(&mut shown, character, false);
+            shown.push(character);
         }
     }
     if characters.next().is_some() {
@@ -42,13 +63,9 @@ pub fn sanitize_remote_line(text: &str, max: usize) -> String {
     shown
 }
 
-fn push_visible(shown: &mut String, character: char, is_layout: bool) {
-    let is_bidi = matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    if is_bidi || (character.is_control() && !is_layout) {
-        shown.extend(character.escape_unicode());
-    } else {
-        shown.push(character);
-    }
+/// Whether a character is shown escaped: it is a control character or overrides the direction of writing.
+fn must_be_shown(character: char) -> bool {
+    character.is_control() || matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Whether a reader would take the line for one of ours: indentation, case and characters without width do not matter.
@@ -71,12 +88,18 @@ fn looks_like_frame(line: &str) -> bool {
 mod tests {
     use super::*;
 
+    fn sanitize_remote_text(text: &str) -> String {
+        let mut shown = String::new();
+        write_remote_text(&mut shown, text).unwrap();
+        shown
+    }
+
     #[test]
     fn ordinary_text_is_not_touched() {
         for text in [
             "",
-            "one\ntwo\n",
-            "\ttabs\n",
+            "one\n\ntwo",
+            "\ttabs",
             "é 漢 👩‍👩‍👧 عربي",
             "see [A2A x]",
             "a Files: b",
@@ -112,10 +135,18 @@ mod tests {
 
     #[test]
     fn other_line_breaks_do_not_hide_a_frame() {
-        assert_eq!(sanitize_remote_text("a\r\nFiles: x\r\n"), "a\n> Files: x\n");
+        assert_eq!(sanitize_remote_text("a\r\nFiles: x\r\n"), "a\n> Files: x");
         assert_eq!(sanitize_remote_text("a\u{2028}Files: x"), "a\u{2028}> Files: x");
         assert_eq!(sanitize_remote_text("a\rFiles: x"), "a\\u{d}Files: x");
         assert_eq!(sanitize_remote_text("a\u{85}Files: x"), "a\\u{85}Files: x");
+    }
+
+    #[test]
+    fn space_at_the_end_is_left_out_unless_it_is_shown() {
+        assert_eq!(sanitize_remote_text("a \n\t\r\n\r\n \n"), "a");
+        assert_eq!(sanitize_remote_text("a\u{b} \n"), "a\\u{b}");
+        assert_eq!(sanitize_remote_text("a\r"), "a\\u{d}");
+        assert_eq!(sanitize_remote_text("\r\n"), "");
     }
 
     #[test]

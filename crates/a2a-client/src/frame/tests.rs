@@ -12,6 +12,7 @@ fn outcome() -> SavedOutcome {
         saved: Vec::new(),
         unsaved: Vec::new(),
         links: Vec::new(),
+        more_links: 0,
         skipped: Vec::new(),
         more_files: 0,
         unreadable: 0,
@@ -151,6 +152,34 @@ fn many_links_are_cut() {
     let links = (0..100).map(|n| format!("https://x.example/{n}")).collect();
     let text = render_result("x", &SavedOutcome { links, ..outcome() });
     assert!(text.ends_with("https://x.example/19, and 80 more"), "{text}");
+}
+
+#[test]
+fn links_that_were_left_out_are_counted() {
+    let links = |links: &[&str]| links.iter().map(ToString::to_string).collect::<Vec<_>>();
+    for (links, told) in [
+        (links(&["https://x.example/0"]), "\nLinks: https://x.example/0, and 80 more"),
+        (links(&[]), "\nLinks: 80 that are not listed"),
+    ] {
+        let text = render_result("x", &SavedOutcome { links, more_links: 80, ..outcome() });
+        assert!(text.ends_with(told), "{text}");
+    }
+}
+
+#[test]
+fn result_can_be_written_piece_by_piece() {
+    struct Broken;
+
+    impl fmt::Write for Broken {
+        fn write_str(&mut self, _: &str) -> fmt::Result {
+            Err(fmt::Error)
+        }
+    }
+
+    let mut text = String::new();
+    write_result(&mut text, "x", &question()).unwrap();
+    assert_eq!(text, render_result("x", &question()));
+    assert!(write_result(&mut Broken, "x", &question()).is_err());
 }
 
 #[test]

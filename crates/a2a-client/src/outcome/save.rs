@@ -1,6 +1,10 @@
 //! Puts what came into the workspace.
 
-use std::{collections::HashSet, io};
+use std::{
+    collections::HashSet,
+    fs::File,
+    io::{self, Read as _},
+};
 
 use volcanic_a2a_types::{ContextId, TaskId, TaskState};
 use volcanic_base::{ConfineError, ConfinedDir, with_causes};
@@ -39,6 +43,8 @@ pub struct SavedOutcome {
     pub unsaved: Vec<UnsavedFile>,
     /// Where further content can be fetched.
     pub links: Vec<String>,
+    /// How many links there are beyond those.
+    pub more_links: usize,
     /// The names of files that are too large.
     pub skipped: Vec<String>,
     /// How many files there are beyond those.
@@ -147,6 +153,7 @@ impl TaskOutcome {
             saved: Vec::new(),
             unsaved: Vec::new(),
             links: self.links.clone(),
+            more_links: self.more_links,
             skipped: self.skipped.clone(),
             more_files: self.more_files,
             unreadable: self.unreadable,
@@ -198,6 +205,23 @@ fn head_of(text: &str, max_bytes: usize) -> &str {
         Some(newline) if newline > 0 => &text[..newline],
         Some(_) | None => &text[..end],
     }
+}
+
+/// Whether a file has this content. Looks at a little at a time, as there may be no room for another copy of it.
+fn is_same(mut file: File, bytes: &[u8]) -> io::Result<bool> {
+    const PIECE: usize = 64 << 10;
+    if file.metadata()?.len() != bytes.len() as u64 {
+        return Ok(false);
+    }
+    let mut piece = vec![0; PIECE];
+    for expected in bytes.chunks(PIECE) {
+        let found = &mut piece[..expected.len()];
+        file.read_exact(found)?;
+        if found != expected {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// The folder of one agent.
@@ -254,7 +278,7 @@ impl Inbox {
 
     fn has_content(&self, name: &str, bytes: &[u8]) -> bool {
         self.taken.contains(&name.to_lowercase())
-            && self.folder.read_to_limit(name, bytes.len() as u64).is_ok_and(|found| found == bytes)
+            && self.folder.open_file(name).is_ok_and(|file| is_same(file, bytes).unwrap_or(false))
     }
 
     /// Makes the names durable.

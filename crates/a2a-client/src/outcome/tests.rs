@@ -4,7 +4,7 @@ use std::{
 };
 
 use volcanic_a2a_types::{Role, TaskStatus};
-use volcanic_base::{ConfineError, ConfinedDir};
+use volcanic_base::{ConfineError, ConfinedDir, Secret};
 
 use super::*;
 
@@ -29,7 +29,7 @@ fn text(id: &str, text: &str) -> Artifact {
 }
 
 #[track_caller]
-fn check_answer(task: &Task, expected: &str) {
+fn check_answer(task: Task, expected: &str) {
     assert_eq!(TaskOutcome::from_task(task, MAX).answer, expected);
 }
 
@@ -37,46 +37,46 @@ fn check_answer(task: &Task, expected: &str) {
 fn answer_is_the_response_artifact() {
     let named = text("other", "by name").with_name("response");
     let artifacts = vec![text("notes", "notes"), text("response", "by id"), named];
-    check_answer(&task(TaskState::Completed, "status", artifacts), "by id\nby name");
+    check_answer(task(TaskState::Completed, "status", artifacts), "by id\nby name");
 }
 
 #[test]
 fn without_a_response_every_artifact_answers() {
     let artifacts = vec![text("a", "one\n"), artifact("b", vec![Part::data(7)]), text("c", "two")];
-    check_answer(&task(TaskState::Completed, "status", artifacts), "one\n7\ntwo");
+    check_answer(task(TaskState::Completed, "status", artifacts), "one\n7\ntwo");
 }
 
 #[test]
 fn without_artifacts_the_status_message_answers() {
-    check_answer(&task(TaskState::Completed, "status", vec![text("response", " ")]), "status");
-    check_answer(&task(TaskState::Completed, "", vec![]), "");
+    check_answer(task(TaskState::Completed, "status", vec![text("response", " ")]), "status");
+    check_answer(task(TaskState::Completed, "", vec![]), "");
 }
 
 #[test]
 fn chunks_of_an_artifact_are_put_together_without_a_break() {
     let chunks =
         artifact("response", vec![Part::text("hel"), Part::text("lo "), Part::text("you")]);
-    check_answer(&task(TaskState::Completed, "", vec![chunks]), "hello you");
+    check_answer(task(TaskState::Completed, "", vec![chunks]), "hello you");
 }
 
 #[test]
 fn question_comes_before_what_was_made() {
     let made = vec![text("response", "draft")];
-    let outcome = TaskOutcome::from_task(&task(TaskState::InputRequired, "Which day?", made), MAX);
+    let outcome = TaskOutcome::from_task(task(TaskState::InputRequired, "Which day?", made), MAX);
     assert_eq!((outcome.question, outcome.answer.as_str()), (true, "Which day?\ndraft"));
 }
 
 #[test]
 fn failure_tells_what_was_made_and_why_it_failed() {
     let made = || vec![text("response", "half")];
-    check_answer(&task(TaskState::Failed, "broke", made()), "half\nbroke");
-    check_answer(&task(TaskState::Failed, "half", made()), "half");
-    check_answer(&task(TaskState::Canceled, "status", made()), "half");
+    check_answer(task(TaskState::Failed, "broke", made()), "half\nbroke");
+    check_answer(task(TaskState::Failed, "half", made()), "half");
+    check_answer(task(TaskState::Canceled, "status", made()), "half");
 }
 
 #[test]
 fn unsettled_task_tells_its_status() {
-    let outcome = TaskOutcome::from_task(&task(TaskState::Working, "half way", vec![]), MAX);
+    let outcome = TaskOutcome::from_task(task(TaskState::Working, "half way", vec![]), MAX);
     assert_eq!((outcome.question, outcome.answer.as_str()), (false, "half way"));
 }
 
@@ -89,7 +89,7 @@ fn files_links_and_what_is_too_large_are_told_apart() {
         Part::new(PartContent::Raw(Bytes::from_static(b"x"))),
     ];
     let task = task(TaskState::Completed, "", vec![artifact("a", parts).with_name("plan")]);
-    let outcome = TaskOutcome::from_task(&task, MAX);
+    let outcome = TaskOutcome::from_task(task, MAX);
     let names: Vec<_> = outcome.files.iter().map(|file| file.name.as_deref()).collect();
     assert_eq!(names, [Some("fits.png"), Some("plan")]);
     assert_eq!(outcome.skipped, ["large.png"]);
@@ -100,14 +100,14 @@ fn files_links_and_what_is_too_large_are_told_apart() {
 fn part_that_cannot_be_read_is_counted_and_the_rest_told() {
     let json = r#"{"id":"t1","status":{"state":"TASK_STATE_COMPLETED"},"artifacts":[{"artifactId":"a","parts":[
         {}, {"text":"done"}, {"raw":"@@@","filename":"a.pdf"}, {"stream":"s"}]}]}"#;
-    let outcome = TaskOutcome::from_task(&serde_json::from_str(json).unwrap(), MAX);
+    let outcome = TaskOutcome::from_task(serde_json::from_str(json).unwrap(), MAX);
     assert_eq!((outcome.answer.as_str(), outcome.unreadable), ("done", 2));
 }
 
 #[test]
 fn many_texts_are_put_together_in_linear_time() {
     let artifacts = (0..200_000).map(|n| text(&format!("a{n}"), &format!("{n}"))).collect();
-    let outcome = TaskOutcome::from_task(&task(TaskState::Completed, "", artifacts), MAX);
+    let outcome = TaskOutcome::from_task(task(TaskState::Completed, "", artifacts), MAX);
     assert_eq!(outcome.answer.lines().count(), 200_000);
 }
 
@@ -115,7 +115,7 @@ fn many_texts_are_put_together_in_linear_time() {
 fn only_the_first_twenty_files_are_taken() {
     let parts = (0..50).map(|n| Part::raw(vec![0], "text/plain", format!("{n}.txt"))).collect();
     let outcome =
-        TaskOutcome::from_task(&task(TaskState::Completed, "", vec![artifact("a", parts)]), MAX);
+        TaskOutcome::from_task(task(TaskState::Completed, "", vec![artifact("a", parts)]), MAX);
     assert_eq!((outcome.files.len(), outcome.more_files), (MAX_FILES, 30));
     assert_eq!(outcome.files[19].name.as_deref(), Some("19.txt"));
 }
@@ -130,10 +130,40 @@ fn reply_without_a_task_has_text_files_and_links() {
         Part::url("https://x.example/"),
     ];
     let message = Message::agent("m", parts).with_context("c1");
-    let outcome = TaskOutcome::from_message(&message, MAX);
+    let outcome = TaskOutcome::from_message(message, MAX);
     assert_eq!(outcome.answer, "one\n{\"a\":null}\ntwo");
     assert_eq!((outcome.files.len(), outcome.links.len()), (1, 1));
     assert_eq!((outcome.task_id, outcome.context_id), (None, Some(ContextId::from("c1"))));
+}
+
+#[test]
+fn links_beyond_the_first_twenty_are_counted_with_those_that_were_not_read() {
+    let parts = (0..50).map(|n| Part::url(format!("https://x.example/{n}"))).collect();
+    let mut made = artifact("a", parts);
+    made.omitted.links = 7;
+    let outcome = TaskOutcome::from_task(task(TaskState::Completed, "", vec![made]), MAX);
+    assert_eq!((outcome.links.len(), outcome.more_links), (20, 37));
+    let (_folder, workspace) = workspace();
+    assert_eq!(outcome.save(&workspace, "x").more_links, 37);
+}
+
+#[test]
+fn link_is_kept_as_far_as_anybody_reads_it() {
+    let made = artifact("a", vec![Part::url(format!("https://x.example/{}", "é".repeat(100_000)))]);
+    let outcome = TaskOutcome::from_task(task(TaskState::Completed, "", vec![made]), MAX);
+    let outcome = outcome.masked(&Scrubber::new(Vec::new()));
+    assert!((10_000..=16 << 10).contains(&outcome.links[0].len()), "{}", outcome.links[0].len());
+}
+
+#[test]
+fn the_only_text_is_the_answer_without_a_copy() {
+    let long = "x".repeat(1 << 20);
+    let at = long.as_ptr();
+    let made = artifact("a", vec![Part::text(long), Part::url("u")]);
+    let outcome = TaskOutcome::from_task(task(TaskState::Completed, "", vec![made]), MAX);
+    assert_eq!(outcome.answer.as_ptr(), at);
+    let outcome = outcome.masked(&Scrubber::new(vec![Secret::new("planted-key")]));
+    assert_eq!(outcome.answer.as_ptr(), at);
 }
 
 fn workspace() -> (tempfile::TempDir, ConfinedDir) {
@@ -146,7 +176,7 @@ fn with_files(files: &[(&str, &str)]) -> TaskOutcome {
     let parts =
         files.iter().map(|(name, text)| Part::raw(text.as_bytes().to_vec(), "text/plain", *name));
     let parts = parts.collect();
-    TaskOutcome::from_task(&task(TaskState::Completed, "", vec![artifact("a", parts)]), MAX)
+    TaskOutcome::from_task(task(TaskState::Completed, "", vec![artifact("a", parts)]), MAX)
 }
 
 #[test]
@@ -250,7 +280,7 @@ fn outcome_without_a_workspace_keeps_its_text() {
     let saved = long_with_files().save_nothing(&error);
     let reason = format!("`{}` does not exist", gone.display());
     check_unsaved(&saved, &["answer.txt", "a.txt", "b.txt"], &reason);
-    let plain = TaskOutcome::from_task(&task(TaskState::Completed, "done", vec![]), MAX);
+    let plain = TaskOutcome::from_task(task(TaskState::Completed, "done", vec![]), MAX);
     let (_folder, workspace) = workspace();
     assert_eq!(plain.save_nothing(&error), plain.save(&workspace, "x"));
 }
@@ -309,7 +339,7 @@ fn what_a_killed_process_left_of_a_file_is_removed() {
 #[test]
 fn outcome_without_files_writes_nothing() {
     let (folder, workspace) = workspace();
-    let outcome = TaskOutcome::from_task(&task(TaskState::Completed, "done", vec![]), MAX);
+    let outcome = TaskOutcome::from_task(task(TaskState::Completed, "done", vec![]), MAX);
     outcome.save(&workspace, "x");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }
@@ -318,7 +348,7 @@ fn outcome_without_files_writes_nothing() {
 fn check_long(answer: &str, inline_bytes: usize, shown: &str) {
     let (folder, workspace) = workspace();
     let task = task(TaskState::Completed, "", vec![text("response", answer)]);
-    let mut outcome = TaskOutcome::from_task(&task, MAX);
+    let mut outcome = TaskOutcome::from_task(task, MAX);
     outcome.inline_bytes = inline_bytes;
     let saved = outcome.save(&workspace, "x");
     assert_eq!(saved.answer, shown);
@@ -339,7 +369,7 @@ fn answer_at_the_limit_stays_in_place() {
     let (_folder, workspace) = workspace();
     for answer in ["x\n".repeat(MAX_INLINE_LINES), "y".repeat(MAX_INLINE_BYTES)] {
         let task = task(TaskState::Completed, "", vec![text("response", &answer)]);
-        let saved = TaskOutcome::from_task(&task, MAX).save(&workspace, "x");
+        let saved = TaskOutcome::from_task(task, MAX).save(&workspace, "x");
         assert_eq!((saved.answer_file, saved.answer.as_str()), (None, answer.trim_end()));
     }
 }

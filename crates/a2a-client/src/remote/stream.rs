@@ -27,8 +27,11 @@ pub(super) fn events(
     async_stream::try_stream! {
         let mut reader = Reader::new(line, body);
         while let Some(event) = reader.next().await? {
-            let data = reader.line.scrubber().scrub(Bytes::from(event.data));
-            let Event { event, is_last } = read(&reader.line, event.name.as_deref(), &data)?;
+            // What was read of it may be as large again, so it is let go before that is handed out.
+            let Event { event, is_last } = {
+                let data = reader.line.scrubber().scrub(Bytes::from(event.data));
+                read(&reader.line, event.name.as_deref(), &data)?
+            };
             yield event;
             if is_last {
                 break;

@@ -156,7 +156,7 @@ async fn agent_that_repeats_the_key_is_not_believed() {
     let running = Running::start(&script).await;
     let agent = connect(&keyed(running.entry())).await.unwrap();
     let task = agent.get_task(&"t1".into(), None).await.unwrap();
-    assert_eq!(agent.outcome_of(&task, 100).answer, "***");
+    assert_eq!(agent.outcome_of(task, 100).answer, "***");
     let error = agent.get_task(&"t2".into(), None).await.unwrap_err();
     assert_eq!(error.to_string(), "Agent \"travel-bot\" refused: key *** is odd (-32603)");
     assert!(!format!("{error:?} {agent:?} {:?}", keyed(running.entry())).contains(KEY));

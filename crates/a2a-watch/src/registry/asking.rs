@@ -71,17 +71,18 @@ pub(super) async fn ask(
     })?;
     let is_old = watched.is_some_and(|watched| is_answered(&watched.told, &task.status));
     let is_settled = task.status.state.is_settled() && !is_old;
-    Ok(report(context, query, &remote, &task, is_settled, refused).await)
+    Ok(report(context, query, &remote, task, is_settled, refused).await)
 }
 
 async fn report(
     context: &Context,
     query: &TaskQuery,
     remote: &RemoteAgent,
-    task: &Task,
+    task: Task,
     is_settled: bool,
     refused: Option<String>,
 ) -> Asked {
+    let state = SettledState::of(&task);
     let mut outcome = remote.outcome_of(task, context.config.max_file_bytes);
     outcome.inline_bytes = context.config.inline_bytes;
     if !is_settled {
@@ -93,12 +94,7 @@ async fn report(
         outcome.question = false;
     }
     let outcome = save_outcome(&query.workspace, &query.agent, outcome).await;
-    Asked {
-        state: SettledState::of(task),
-        settled: is_settled,
-        outcome: Box::new(outcome),
-        refused,
-    }
+    Asked { state, settled: is_settled, outcome: Box::new(outcome), refused }
 }
 
 /// Asks every agent of a workspace for a fresh card.

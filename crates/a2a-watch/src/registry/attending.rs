@@ -56,8 +56,9 @@ pub(super) async fn attend(
         settled = tokio::time::timeout(wait, settle(context, record, remote, &mut progress)) => settled.ok(),
     };
     let Some(task) = settled.flatten() else { return Waited::Unsettled(progress) };
-    let outcome = save(context, &record.workspace, remote, &task).await;
-    Waited::Settled { state: SettledState::of(&task), outcome: Box::new(outcome) }
+    let state = SettledState::of(&task);
+    let outcome = save(context, &record.workspace, remote, task).await;
+    Waited::Settled { state, outcome: Box::new(outcome) }
 }
 
 /// Reads the task after every hint until a read finds it settled. Nothing comes of a settled task that cannot be read: its

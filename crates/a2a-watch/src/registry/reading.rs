@@ -34,7 +34,7 @@ pub(super) async fn read(context: &Context, record: &WatchRecord) -> Called<Read
         remote.conceal(token);
     }
     match remote.get_task(&record.task_id, Some(0)).await {
-        Ok(task) => Called::answered(told(context, record, &remote, &task).await),
+        Ok(task) => Called::answered(told(context, record, &remote, task).await),
         Err(error) => {
             context.forget(&record.workspace, &record.agent);
             reached(&error).map(|()| failed(record, &error))
@@ -123,7 +123,7 @@ async fn told(
     context: &Context,
     record: &WatchRecord,
     remote: &RemoteAgent,
-    task: &Task,
+    task: Task,
 ) -> ReadResult {
     let state = &task.status.state;
     let (label, context_id) = (state.label(), task.context_id.clone());
@@ -131,7 +131,7 @@ async fn told(
     if !state.is_settled() || is_old {
         return ReadResult::Unsettled { label, context_id };
     }
-    let state = SettledState::of(task);
+    let state = SettledState::of(&task);
     if record.told.contains(&state.mark) {
         return ReadResult::ToldBefore { state, context_id };
     }
@@ -151,7 +151,7 @@ pub(super) async fn save(
     context: &Context,
     workspace: &Path,
     remote: &RemoteAgent,
-    task: &Task,
+    task: Task,
 ) -> SavedOutcome {
     let mut outcome = remote.outcome_of(task, context.config.max_file_bytes);
     outcome.inline_bytes = context.config.inline_bytes;

@@ -299,7 +299,7 @@ async fn replied(
     message: Message,
 ) -> Sent {
     let context_id = message.context_id.clone();
-    let mut outcome = remote.outcome_of_reply(&message, context.config.max_file_bytes);
+    let mut outcome = remote.outcome_of_reply(message, context.config.max_file_bytes);
     outcome.inline_bytes = context.config.inline_bytes;
     let reply = save_outcome(&send.workspace, &send.agent, outcome).await;
     Sent::Replied { context_id, reply: Box::new(reply) }

@@ -1,17 +1,23 @@
 //! What an agent reports about a task, as it comes: lines for people, or the events themselves as JSON.
 
-use std::fmt::Write as _;
+use std::{
+    borrow::Cow,
+    fmt,
+    hash::{DefaultHasher, Hasher as _},
+    io,
+};
 
 use anyhow::Result;
 use volcanic_a2a_client::{ClientError, sanitize_remote_line};
 use volcanic_a2a_types::{
-    Artifact, Message, Part, PartContent, StreamResponse, Task, TaskStatus, TaskStatusUpdateEvent,
+    Artifact, Message, Part, PartContent, StreamResponse, Task, TaskState, TaskStatus,
+    TaskStatusUpdateEvent,
 };
 
 use super::Live;
 use crate::{
     output::{Format, note, write_json, write_line},
-    screen::visible,
+    screen::write_visible,
 };
 
 /// The longest word of a remote on a line of ours, in characters.
@@ -33,8 +39,8 @@ pub(super) struct Reporter<'a> {
     live: &'a Live,
     format: Format,
     told: Told,
-    /// The status that was told last.
-    last: Option<TaskStatus>,
+    /// The status that was told last: its state, and what was said, by its fingerprint.
+    last: Option<(TaskState, Option<u64>)>,
     /// The trouble that was told last, since anything went well.
     trouble: Option<String>,
 }
@@ -59,10 +65,10 @@ impl<'a> Reporter<'a> {
             }
             (Told::Changes | Told::Everything, Format::Json) => self.print_json(event),
             (Told::Changes, Format::Text) => match event.status() {
-                Some(status) => self.print(&status_lines(status)),
+                Some(status) => self.print(shown(|out| write_status(out, status))),
                 None => Ok(()),
             },
-            (Told::Everything, Format::Text) => self.print(&event_lines(event)),
+            (Told::Everything, Format::Text) => self.print(shown(|out| write_event(out, event))),
         }
     }
 
@@ -74,7 +80,7 @@ impl<'a> Reporter<'a> {
         }
         match (self.told, self.format) {
             (Told::Nothing, _) => Ok(()),
-            (_, Format::Text) => self.print(&status_lines(&task.status)),
+            (_, Format::Text) => self.print(shown(|out| write_status(out, &task.status))),
             (_, Format::Json) => {
                 let context = task.context_id.clone().unwrap_or_else(|| "".into());
                 let event =
@@ -97,21 +103,18 @@ impl<'a> Reporter<'a> {
 
     /// Whether the status was not told yet; from now on it was.
     fn is_new(&mut self, status: &TaskStatus) -> bool {
-        let same = |last: &TaskStatus| {
-            let said = |status: &TaskStatus| status.message.as_ref().map(|said| said.parts.clone());
-            last.state == status.state && said(last) == said(status)
-        };
-        if self.last.as_ref().is_some_and(same) {
+        let now = (status.state.clone(), status.message.as_ref().map(fingerprint));
+        if self.last.as_ref() == Some(&now) {
             return false;
         }
         self.live.says(&on_one_line(status));
-        self.last = Some(status.clone());
+        self.last = Some(now);
         true
     }
 
-    fn print(&self, lines: &str) -> Result<()> {
+    fn print(&self, lines: impl fmt::Display) -> Result<()> {
         self.live.clear();
-        write_line(lines.trim_end())
+        write_line(lines)
     }
 
     fn print_json(&self, event: &StreamResponse) -> Result<()> {
@@ -120,95 +123,168 @@ impl<'a> Reporter<'a> {
     }
 }
 
-fn event_lines(event: &StreamResponse) -> String {
+/// Tells apart what is said, which may be too long to be kept.
+fn fingerprint(message: &Message) -> u64 {
+    struct Hashing(DefaultHasher);
+
+    impl io::Write for Hashing {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.write(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    let mut hashing = Hashing(DefaultHasher::new());
+    // Writing into a hash cannot fail, and what was JSON can be written as such.
+    let _ = serde_json::to_writer(&mut hashing, &message.parts);
+    hashing.0.finish()
+}
+
+/// Shows what `write` writes, piece by piece: it may be too long to be in memory twice.
+fn shown(write: impl Fn(&mut dyn fmt::Write) -> fmt::Result) -> impl fmt::Display {
+    fmt::from_fn(move |out| write(out))
+}
+
+fn write_event(out: &mut dyn fmt::Write, event: &StreamResponse) -> fmt::Result {
     match event {
         StreamResponse::Task(task) => {
-            let context = task.context_id.as_ref().map_or_else(String::new, |context| {
-                format!(" (context {})", sanitize_remote_line(context.as_str(), WORD))
-            });
-            let id = sanitize_remote_line(task.id.as_str(), WORD);
-            let mut lines = format!("task {id}{context}\n{}", status_lines(&task.status));
-            for artifact in &task.artifacts {
-                lines.push_str(&artifact_lines(artifact, ""));
+            write!(out, "task {}", sanitize_remote_line(task.id.as_str(), WORD))?;
+            if let Some(context) = &task.context_id {
+                write!(out, " (context {})", sanitize_remote_line(context.as_str(), WORD))?;
             }
-            lines
+            out.write_char('\n')?;
+            write_status(out, &task.status)?;
+            task.artifacts.iter().try_for_each(|artifact| {
+                out.write_char('\n')?;
+                write_artifact(out, artifact, "")
+            })
         }
-        StreamResponse::StatusUpdate(event) => status_lines(&event.status),
+        StreamResponse::StatusUpdate(event) => write_status(out, &event.status),
         StreamResponse::ArtifactUpdate(event) => {
-            artifact_lines(&event.artifact, if event.append { ", more of it" } else { "" })
+            let how = if event.append { ", more of it" } else { "" };
+            write_artifact(out, &event.artifact, how)
         }
-        StreamResponse::Message(message) => format!("message:\n{}", message_lines(message)),
+        StreamResponse::Message(message) => {
+            out.write_str("message:")?;
+            write_parts(out, &message.parts)
+        }
         // A kind of event that is not known yet.
-        _ => String::new(),
+        _ => Ok(()),
     }
 }
 
 /// The state, with what the agent says about it.
-fn status_lines(status: &TaskStatus) -> String {
-    let state = sanitize_remote_line(&status.state.label(), WORD);
-    let said = status.message.as_ref().map(message_lines).unwrap_or_default();
-    match said.trim_end() {
-        "" => format!("{state}\n"),
-        line if !line.contains('\n') => format!("{state}: {}\n", line.trim_start()),
-        _ => format!("{state}:\n{said}"),
+fn write_status(out: &mut dyn fmt::Write, status: &TaskStatus) -> fmt::Result {
+    out.write_str(&sanitize_remote_line(&status.state.label(), WORD))?;
+    let parts = status.message.as_ref().map_or(&[][..], |message| &message.parts);
+    let lines: usize = parts.iter().map(|part| said(part).lines().count()).sum();
+    if lines == 0 {
+        return Ok(());
     }
+    out.write_char(':')?;
+    if lines > 1 {
+        return write_parts(out, parts);
+    }
+    out.write_char(' ')?;
+    parts.iter().try_for_each(|part| write_visible(out, said(part).trim()))
 }
 
 fn on_one_line(status: &TaskStatus) -> String {
-    status_lines(status).split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-fn artifact_lines(artifact: &Artifact, how: &str) -> String {
-    let name = artifact.name.as_deref().unwrap_or_else(|| artifact.artifact_id.as_str());
-    let mut lines = format!("artifact {}{how}:\n", sanitize_remote_line(name, WORD));
-    for part in &artifact.parts {
-        push_part(&mut lines, part);
+    let state = status.state.label();
+    match status.message.as_ref().map(|message| gist(message, WORD)) {
+        Some(said) if !said.is_empty() => format!("{state}: {said}"),
+        _ => state,
     }
-    lines
 }
 
-/// What is in a message, each part below the other and indented, so that it is not taken for lines of ours.
-pub(super) fn message_lines(message: &Message) -> String {
-    let mut lines = String::new();
+/// How what is said begins, in about `max` characters on one line. Whoever shows it makes it harmless and cuts it.
+pub(super) fn gist(message: &Message, max: usize) -> String {
+    let mut gist = String::new();
     for part in &message.parts {
-        push_part(&mut lines, part);
+        for word in said(part).split_whitespace() {
+            if gist.len() > 4 * max {
+                return gist;
+            }
+            if !gist.is_empty() {
+                gist.push(' ');
+            }
+            gist.push_str(&word[..word.floor_char_boundary(4 * max)]);
+        }
     }
-    lines
+    gist
 }
 
-fn push_part(lines: &mut String, part: &Part) {
-    let name = part.filename.as_deref().unwrap_or("without a name");
-    let text = match &part.content {
-        PartContent::Text(text) => visible(text),
-        PartContent::Data(value) => visible(&value.to_string()),
-        PartContent::Raw(bytes) => {
-            format!("(file {}, {} bytes)", sanitize_remote_line(name, WORD), bytes.len())
+fn write_artifact(out: &mut dyn fmt::Write, artifact: &Artifact, how: &str) -> fmt::Result {
+    let name = artifact.name.as_deref().unwrap_or_else(|| artifact.artifact_id.as_str());
+    write!(out, "artifact {}{how}:", sanitize_remote_line(name, WORD))?;
+    write_parts(out, &artifact.parts)
+}
+
+/// Each part below what is there and indented, so that it is not taken for lines of ours.
+pub(super) fn write_parts(out: &mut dyn fmt::Write, parts: &[Part]) -> fmt::Result {
+    for part in parts {
+        for line in said(part).lines() {
+            out.write_str("\n  ")?;
+            write_visible(out, line)?;
         }
-        PartContent::Url(url) => format!("(link {})", sanitize_remote_line(url, 2000)),
-        _ => "(a part that cannot be read)".to_owned(),
-    };
-    for line in text.lines() {
-        // Writing to a string cannot fail.
-        let _ = writeln!(lines, "  {line}");
+    }
+    Ok(())
+}
+
+/// The text of a part, or what stands for it.
+fn said(part: &Part) -> Cow<'_, str> {
+    let name = part.filename.as_deref().unwrap_or("without a name");
+    match &part.content {
+        PartContent::Text(text) => text.trim_end().into(),
+        PartContent::Data(value) => value.as_str().into(),
+        PartContent::Raw(bytes) => {
+            format!("(file {}, {} bytes)", sanitize_remote_line(name, WORD), bytes.len()).into()
+        }
+        PartContent::Url(url) => format!("(link {})", sanitize_remote_line(url, 2000)).into(),
+        _ => "(a part that cannot be read)".into(),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use volcanic_a2a_types::TaskState;
-
     use super::*;
+
+    #[track_caller]
+    fn check_status(status: &TaskStatus, expected: &str) {
+        assert_eq!(shown(|out| write_status(out, status)).to_string(), expected);
+    }
 
     #[test]
     fn what_a_remote_says_is_indented_and_cannot_steer() {
         let said =
-            Message::agent("m", vec![Part::text("one\u{1b}[2J\ncompleted"), Part::text("x")]);
+            Message::agent("m", vec![Part::text("one\u{1b}[2J\ncompleted\n\n"), Part::text("x")]);
         let status = TaskStatus::new(TaskState::Working).with_message(said);
-        assert_eq!(status_lines(&status), "working:\n  one\\u{1b}[2J\n  completed\n  x\n");
-        let said = Message::agent("m", vec![Part::text("soon")]);
+        check_status(&status, "working:\n  one\\u{1b}[2J\n  completed\n  x");
+        let said = Message::agent("m", vec![Part::text(""), Part::text(" soon\n")]);
         let status = TaskStatus::new(TaskState::InputRequired).with_message(said);
-        assert_eq!(status_lines(&status), "input-required: soon\n");
-        assert_eq!(status_lines(&TaskStatus::new(TaskState::Submitted)), "submitted\n");
+        check_status(&status, "input-required: soon");
+        check_status(&TaskStatus::new(TaskState::Submitted), "submitted");
+    }
+
+    #[test]
+    fn what_is_said_is_told_on_one_line_as_far_as_that_goes() {
+        let long = format!("one\n two {}", "é".repeat(1000));
+        let said = Message::agent("m", vec![Part::text(""), Part::text(long), Part::text("end")]);
+        let shown = sanitize_remote_line(&gist(&said, 10), 10);
+        assert_eq!(shown, "one two éé…");
+        let millions = Message::agent("m", vec![Part::text("a ".repeat(1_000_000))]);
+        assert!(gist(&millions, 10).len() < 100);
+    }
+
+    #[test]
+    fn same_words_have_the_same_fingerprint_and_others_another() {
+        let said = |text: &str| fingerprint(&Message::agent(text, vec![Part::text(text)]));
+        assert_eq!(said("one"), said("one"));
+        assert_ne!(said("one"), said("two"));
     }
 
     #[test]
@@ -221,7 +297,8 @@ mod tests {
                 Part::data(serde_json::json!({ "n": 1 })),
             ],
         );
-        let wanted = "artifact a-1, more of it:\n  (file a\\u{202e}b.png, 3 bytes)\n  (link https://x.example/)\n  {\"n\":1}\n";
-        assert_eq!(artifact_lines(&artifact, ", more of it"), wanted);
+        let wanted = "artifact a-1, more of it:\n  (file a\\u{202e}b.png, 3 bytes)\n  (link https://x.example/)\n  {\"n\":1}";
+        let lines = shown(|out| write_artifact(out, &artifact, ", more of it"));
+        assert_eq!(lines.to_string(), wanted);
     }
 }

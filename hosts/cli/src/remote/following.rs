@@ -6,7 +6,7 @@ use anyhow::Result;
 use futures::StreamExt as _;
 use tokio::time::{Instant, sleep, timeout_at};
 use volcanic_a2a_client::{EventStream, RemoteAgent, sanitize_remote_line};
-use volcanic_a2a_types::{StreamResponse, Task, TaskStatus};
+use volcanic_a2a_types::{Part, PartContent, StreamResponse, Task, TaskStatus};
 
 use super::{Contact, Waited, events::Reporter};
 use crate::output::is_gone;
@@ -20,6 +20,8 @@ const HOLD: Duration = Duration::from_mins(5);
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(15));
 /// How much later an outcome may be noticed, as a part of the time that it took.
 const LATENESS: u32 = 20;
+/// How much content of the task is kept while more of it is read, in bytes.
+const MAX_KEPT: usize = 2 << 20;
 /// The longest pause that an agent may ask for.
 const LONGEST: Duration = Duration::from_hours(1);
 
@@ -79,8 +81,23 @@ impl Following<'_> {
         self.before.as_ref().is_some_and(|before| is_older(&self.task.status, before))
     }
 
+    /// Lets go of what was read of the task and is long: there is no room for it beside what comes next, which repeats or
+    /// replaces it.
+    fn make_room(&mut self) {
+        let parts = self.task.artifacts.iter().flat_map(|artifact| &artifact.parts);
+        let messages = self.task.history.iter().chain(&self.task.status.message);
+        let length: usize =
+            parts.chain(messages.flat_map(|message| &message.parts)).map(length_of).sum();
+        if length > MAX_KEPT {
+            self.task.artifacts = Vec::new();
+            self.task.history = Vec::new();
+            self.task.status.message = None;
+        }
+    }
+
     /// Reads the task; what passes is told and costs nothing but the pause that the agent asks for.
     async fn read(&mut self) -> Result<Duration> {
+        self.make_room();
         match self.remote.get_task(&self.task.id, Some(self.history)).await {
             Ok(task) => {
                 self.task = task;
@@ -115,6 +132,7 @@ impl Following<'_> {
     /// Listens until the stream hints at the end, ends itself, or was held long enough. False when it ended early and had
     /// nothing to say but how the task stands.
     async fn listen(&mut self, events: &mut EventStream) -> Result<bool> {
+        self.make_room();
         let until = Instant::now() + HOLD;
         let mut heard = 0;
         loop {
@@ -171,6 +189,16 @@ impl Contact<'_> {
             Waited::Done(followed) => followed,
             Waited::TimeIsUp | Waited::Interrupted => Ok(()),
         }
+    }
+}
+
+/// How much of a part's content is in memory.
+fn length_of(part: &Part) -> usize {
+    match &part.content {
+        PartContent::Text(text) | PartContent::Url(text) => text.len(),
+        PartContent::Raw(bytes) => bytes.len(),
+        PartContent::Data(value) => value.as_str().len(),
+        _ => 0,
     }
 }
 

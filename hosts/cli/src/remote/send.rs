@@ -81,7 +81,7 @@ pub(crate) async fn send(args: &SendArgs, config: &CliConfig, format: Format) ->
         Answer::Message(_) if args.stream && format == Format::Json && remote.streams() => {
             return Ok(Exit::Done);
         }
-        Answer::Message(message) => return contact.tell_message(&remote, &message),
+        Answer::Message(message) => return contact.tell_message(&remote, message),
         Answer::Task(task) => (task, None),
         Answer::Stream(task, events) => (task, Some(events)),
     };
@@ -100,7 +100,7 @@ pub(crate) async fn send(args: &SendArgs, config: &CliConfig, format: Format) ->
     let exit = if following.is_unheard() {
         contact.tell_unheard(&remote, &following.task)?
     } else {
-        contact.tell(&remote, &following.task)?
+        contact.tell(&remote, following.task)?
     };
     // The agent has it, which is all that was wanted.
     Ok(if args.is_async && exit == Exit::TimedOut { Exit::Done } else { exit })
@@ -121,7 +121,7 @@ async fn request(
         let asked = remote.get_task(&task_id, Some(0)).await?;
         message.context_id = message.context_id.or(asked.context_id);
         message.task_id = Some(task_id);
-        before = Some(asked.status);
+        before = Some(without_words(asked.status));
     }
     let mut configuration = SendMessageConfiguration::default();
     configuration.return_immediately = !args.stream;
@@ -132,6 +132,14 @@ async fn request(
     request.configuration = Some(configuration);
     request.metadata.get_or_insert_default().insert(HOPS_METADATA.to_owned(), json!(1));
     Ok((request, before))
+}
+
+/// What tells a status from a newer one. What it says may be long, and is not needed for that.
+fn without_words(mut status: TaskStatus) -> TaskStatus {
+    if let Some(message) = &mut status.message {
+        message.parts.clear();
+    }
+    status
 }
 
 /// Sends a message, and returns as soon as the agent has said which task it is.

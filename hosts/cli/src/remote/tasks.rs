@@ -8,7 +8,7 @@ use volcanic_a2a_types::{ListTasksRequest, ListTasksResponse, Task, TaskId, Task
 
 use super::{
     Contact,
-    events::{Reporter, Told, message_lines},
+    events::{Reporter, Told, gist},
     following::Following,
     waiting::after,
 };
@@ -54,7 +54,7 @@ pub(crate) async fn status(args: &StatusArgs, config: &CliConfig, format: Format
     if args.wait.is_some() {
         contact.follow(&mut following, deadline).await?;
     }
-    contact.tell(&remote, &following.task)
+    contact.tell(&remote, following.task)
 }
 
 /// Cancels a task.
@@ -69,9 +69,10 @@ pub(crate) async fn cancel(args: &TaskArgs, config: &CliConfig, format: Format) 
         Ok((remote, task))
     });
     let (remote, task) = asked.await?;
-    let exit = contact.tell(&remote, &task)?;
+    let is_canceled = task.status.state == TaskState::Canceled;
+    let exit = contact.tell(&remote, task)?;
     // Here this is what was wanted.
-    Ok(if task.status.state == TaskState::Canceled { Exit::Done } else { exit })
+    Ok(if is_canceled { Exit::Done } else { exit })
 }
 
 /// Lists tasks, page by page.
@@ -130,8 +131,7 @@ fn line(task: &Task) -> String {
     if let Some(context) = &task.context_id {
         let _ = write!(line, "  (context {})", word(context.as_str()));
     }
-    let said = task.status.message.as_ref().map(message_lines).unwrap_or_default();
-    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    let said = task.status.message.as_ref().map(|message| gist(message, SAID)).unwrap_or_default();
     if !said.is_empty() {
         let _ = write!(line, "  {}", sanitize_remote_line(&said, SAID));
     }

@@ -1,14 +1,14 @@
 //! How a task is told: the frame for people, or the task itself as JSON.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt, mem};
 
 use anyhow::Result;
 use volcanic_a2a_client::{
-    RemoteAgent, SavedOutcome, TaskOutcome, render_result, sanitize_remote_line,
+    RemoteAgent, SavedOutcome, TaskOutcome, sanitize_remote_line, write_result,
 };
 use volcanic_a2a_types::{Message, Task, TaskState};
 
-use super::{Contact, events::message_lines};
+use super::{Contact, events::write_parts};
 use crate::{
     exit::Exit,
     output::{Format, note, write_json, write_line},
@@ -16,16 +16,17 @@ use crate::{
 
 impl Contact<'_> {
     /// Tells how a task stands; the files of a settled one are saved, unless JSON is wanted, which holds them.
-    pub(super) fn tell(&self, remote: &RemoteAgent, task: &Task) -> Result<Exit> {
+    pub(super) fn tell(&self, remote: &RemoteAgent, mut task: Task) -> Result<Exit> {
         let exit = exit_of(&task.status.state);
         if self.format == Format::Json {
             write_json(&BTreeMap::from([("task", task)]))?;
             return Ok(exit);
         }
-        let outcome = remote.outcome_of(task, self.max_file_bytes);
-        let (is_question, is_saved) = self.show(&outcome, remote)?;
-        show_history(task)?;
         let id = sanitize_remote_line(task.id.as_str(), 200);
+        let history = mem::take(&mut task.history);
+        let outcome = remote.outcome_of(task, self.max_file_bytes);
+        let (is_question, is_saved) = self.show(outcome, remote)?;
+        show_history(&history)?;
         if exit == Exit::TimedOut {
             let command = self.command("watch", &[&id]);
             note(&format!("The agent works on. To follow it: {command}"));
@@ -53,41 +54,45 @@ impl Contact<'_> {
     }
 
     /// Tells a reply that is no task.
-    pub(super) fn tell_message(&self, remote: &RemoteAgent, message: &Message) -> Result<Exit> {
+    pub(super) fn tell_message(&self, remote: &RemoteAgent, message: Message) -> Result<Exit> {
         if self.format == Format::Json {
             write_json(&BTreeMap::from([("message", message)]))?;
             return Ok(Exit::Done);
         }
         let outcome = remote.outcome_of_reply(message, self.max_file_bytes);
-        let (_, is_saved) = self.show(&outcome, remote)?;
+        let (_, is_saved) = self.show(outcome, remote)?;
         Ok(if is_saved { Exit::Done } else { Exit::Failed })
     }
 
     /// Shows an outcome, and returns whether it is a question and whether its files are saved.
-    fn show(&self, outcome: &TaskOutcome, remote: &RemoteAgent) -> Result<(bool, bool)> {
+    fn show(&self, outcome: TaskOutcome, remote: &RemoteAgent) -> Result<(bool, bool)> {
         let agent = remote.name();
         let mut saved = outcome.save(&self.workspace, agent);
         let (is_question, is_saved) = (saved.question, saved.unsaved.is_empty());
         if saved.answer_file.is_none() {
             // What no file holds is shown whole.
-            saved.answer.clone_from(&outcome.answer);
+            saved.answer = outcome.answer;
             saved.is_cut = false;
         }
         // How a question is answered with the tool is of no use here.
-        write_line(&render_result(agent, &SavedOutcome { question: false, ..saved }))?;
+        let saved = SavedOutcome { question: false, ..saved };
+        write_line(fmt::from_fn(|out| write_result(out, agent, &saved)))?;
         Ok((is_question, is_saved))
     }
 }
 
-fn show_history(task: &Task) -> Result<()> {
-    if task.history.is_empty() {
+fn show_history(history: &[Message]) -> Result<()> {
+    if history.is_empty() {
         return Ok(());
     }
     write_line("History:")?;
-    for message in &task.history {
+    for message in history {
         let role = message.role.as_str().trim_start_matches("ROLE_").to_lowercase();
         let role = sanitize_remote_line(&role, 40);
-        write_line(format!("{role}:\n{}", message_lines(message)).trim_end())?;
+        write_line(fmt::from_fn(|out| {
+            write!(out, "{role}:")?;
+            write_parts(out, &message.parts)
+        }))?;
     }
     Ok(())
 }

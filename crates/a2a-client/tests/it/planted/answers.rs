@@ -102,7 +102,7 @@ pub(super) static PATHS: [Path; 16] = [
             let request = SendMessageRequest::new(Message::user("m1", vec![Part::text("hi")]));
             let answer = agent.send_message(request).await.unwrap();
             let SendMessageResponse::Message(message) = &answer else { panic!("{answer:?}") };
-            let outcome = agent.outcome_of_reply(message, 1000);
+            let outcome = agent.outcome_of_reply(message.clone(), 1000);
             assert_eq!(outcome.answer.contains("***"), !config.shows_secrets, "{outcome:?}");
             format!("{answer:?}") + &all_of(&outcome, &agent)
         })
@@ -167,9 +167,9 @@ async fn told(config: ClientConfig, change: fn(&mut Value)) -> String {
     let read = agent.get_task(&"t1".into(), None).await.unwrap();
     let listed = agent.list_tasks(ListTasksRequest::default()).await.unwrap();
     let canceled = agent.cancel_task(&"t1".into()).await.unwrap();
-    let outcome = agent.outcome_of(&read, 1000);
+    let outcome = agent.outcome_of(read, 1000);
     let mut seen = all_of(&outcome, &agent);
-    for other in [&canceled, &listed.tasks[0]] {
+    for other in [canceled].into_iter().chain(listed.tasks) {
         seen += &all_of(&agent.outcome_of(other, 1000), &agent);
     }
     seen
@@ -207,5 +207,5 @@ async fn streamed(config: ClientConfig) -> String {
     while let Some(event) = events.next().await {
         task.apply(&event.unwrap());
     }
-    all_of(&agent.outcome_of(&task, 1000), &agent)
+    all_of(&agent.outcome_of(task, 1000), &agent)
 }

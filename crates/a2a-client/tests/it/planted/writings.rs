@@ -48,7 +48,7 @@ pub(super) async fn check_all() {
             let running = Running::start(&script).await;
             let agent = connect_with(&keyed(running.entry()), network(), &config).await.unwrap();
             let task = agent.get_task(&"t1".into(), None).await.unwrap();
-            let outcome = agent.outcome_of(&task, 1000);
+            let outcome = agent.outcome_of(task, 1000);
             let mut seen = outcome.answer.clone();
             assert_eq!(is_spelled(&seen, KEY), shows_secrets, "{name}: {seen}");
             for part in [&outcome.links, &outcome.skipped] {
