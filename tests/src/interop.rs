@@ -83,6 +83,8 @@ impl InteropPlan {
             columns.rotate_left(turn % Column::ALL.len());
             columns.retain(|column| row.not_applicable(*column).is_none());
             if self.quick {
+                // An agent is blamed only beside one that is not.
+                columns.sort_by_key(|column| blame::is_known(row, *column));
                 columns.truncate(1);
             }
             columns.retain(|column| self.wants(&format!("{row} on {column}")));

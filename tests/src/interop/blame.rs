@@ -44,6 +44,11 @@ const KNOWN: [Blame; 2] = [
     },
 ];
 
+/// Whether a fault of the agent is known that shows in the row.
+pub(super) fn is_known(row: Row, column: Column) -> bool {
+    KNOWN.iter().any(|blame| blame.row == row && blame.column == column)
+}
+
 /// The known fault of the agent that the record shows.
 pub(super) fn peer(row: Row, column: Column, calls: &[Call]) -> Option<&'static Blame> {
     KNOWN.iter().find(|blame| blame.row == row && blame.column == column && (blame.is_shown)(calls))

@@ -8,7 +8,7 @@ use crate::interop::{
 };
 
 /// In how many steps the agent answers.
-const STEPS: usize = 4;
+const STEPS: usize = 6;
 
 fn steps(scene: &Scene) -> (String, Vec<String>) {
     let texts = (1..=STEPS).map(|number| format!("step {number} of {}", scene.word)).collect();

@@ -46,7 +46,7 @@ fn is_done(scene: &Scene, begun: &Shown) -> Result<()> {
 }
 
 pub(super) async fn slow_then_status(scene: &mut Scene) -> Result<()> {
-    let begun = begin(scene, 3).await?;
+    let begun = begin(scene, 5).await?;
     let reads = scene.reads();
     scene.actor.status(&begun.task).await?;
     ensure!(goes_on(scene)? == begun, "the status is of another task");
