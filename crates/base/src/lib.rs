@@ -10,8 +10,8 @@ mod causes;
 mod chance;
 mod clock;
 mod confined;
+mod named_file;
 mod secret;
-mod text_file;
 
 pub use atomic::{sweep_temp_files, write_atomic};
 pub use backoff::Backoff;
@@ -19,5 +19,5 @@ pub use causes::with_causes;
 pub use chance::Chance;
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use confined::{ConfineError, ConfinedDir, ConfinedEntry, DirLock, EntryKind};
+pub use named_file::{read_text_to_limit, read_to_limit};
 pub use secret::Secret;
-pub use text_file::read_text_to_limit;

@@ -26,5 +26,5 @@ pub use error::NetError;
 #[cfg(feature = "test-util")]
 pub use memory::InMemory;
 pub use retry::{retry_after, retry_after_by_date};
-pub use roots::RootCertificates;
+pub use roots::{MAX_CERTIFICATE_FILE, RootCertificates};
 pub use transport::{CallKind, Transport};

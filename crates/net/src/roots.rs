@@ -9,7 +9,12 @@ use rustls::{
     pki_types::{CertificateDer, pem::PemObject as _},
 };
 
+use volcanic_base::read_to_limit;
+
 use crate::NetError;
+
+/// The largest file of certificates, in bytes. All that browsers trust is a quarter of a megabyte.
+pub const MAX_CERTIFICATE_FILE: u64 = 16 << 20;
 
 /// Where the trusted certificates come from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -17,7 +22,7 @@ pub enum RootCertificates {
     /// The operating system's. A system that has none still speaks plain HTTP.
     #[default]
     System,
-    /// A file of PEM certificates, which replaces the system's.
+    /// A file of PEM certificates, which replaces the system's: a regular one of at most 16 MiB.
     PemFile(PathBuf),
 }
 
@@ -46,8 +51,10 @@ impl RootCertificates {
 }
 
 fn read_pem(path: &std::path::Path) -> Result<RootCertStore, NetError> {
-    let certificates = CertificateDer::pem_file_iter(path)
-        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+    let content = read_to_limit(path, MAX_CERTIFICATE_FILE)
+        .map_err(|error| NetError::Certificates { source: Arc::new(error) })?;
+    let certificates = CertificateDer::pem_slice_iter(&content)
+        .collect::<Result<Vec<_>, _>>()
         .map_err(|error| NetError::Certificates { source: Arc::new(error) })?;
     let mut store = RootCertStore::empty();
     for certificate in certificates {
@@ -78,6 +85,21 @@ mod tests {
     fn missing_file_is_an_error() {
         let roots = RootCertificates::PemFile(PathBuf::from("/nonexistent/roots.pem"));
         assert!(matches!(roots.tls_config().unwrap_err(), NetError::Certificates { .. }));
+    }
+
+    #[test]
+    fn what_is_no_file_or_a_huge_one_is_refused_without_reading_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let huge = folder.path().join("huge.pem");
+        std::fs::File::create(&huge).unwrap().set_len(MAX_CERTIFICATE_FILE + 1).unwrap();
+        let of = |path: &str| (PathBuf::from(path), "it is no regular file");
+        for (path, wanted) in [of("/dev/zero"), of("/"), (huge, "it is larger than 16777216 bytes")]
+        {
+            match RootCertificates::PemFile(path).tls_config().unwrap_err() {
+                NetError::Certificates { source } => assert_eq!(source.to_string(), wanted),
+                error => panic!("{error:?}"),
+            }
+        }
     }
 
     #[test]
