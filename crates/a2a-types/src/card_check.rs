@@ -9,6 +9,7 @@ use serde_json::Value;
 
 mod meaning;
 mod old;
+mod served;
 mod shape;
 mod walk;
 
@@ -30,8 +31,8 @@ impl fmt::Display for CardSeverity {
     }
 }
 
-/// Something that is wrong with a card. Words of the card in it are as the card has them: whoever shows them makes
-/// them harmless.
+/// Something that is wrong with a card. Words of the card in it are cut where they are long, and else as the card has them:
+/// whoever shows them makes them harmless.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CardFinding {
     /// How bad it is.
@@ -82,6 +83,24 @@ impl CardCheck {
             self.findings.push(finding);
         }
     }
+}
+
+/// What an agent says about its card beside the card, as headers of the answer that holds it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CardHeaders {
+    /// `Content-Type`.
+    pub content_type: Option<String>,
+    /// `Cache-Control`, all lines of it in one.
+    pub cache_control: Option<String>,
+    /// `ETag`.
+    pub etag: Option<String>,
+}
+
+/// As [`check_card`], and whether the card is served as the specification wants it.
+pub fn check_served_card(card: &str, headers: &CardHeaders) -> CardCheck {
+    let mut found = Findings(check_card(card));
+    served::check(headers, &mut found);
+    found.0
 }
 
 /// Checks the text of a card against A2A 1.0, or against 0.3 if it names only an address of 0.3.

@@ -40,7 +40,9 @@ pub use card::{
     AgentCapabilities, AgentCard, AgentCardSignature, AgentExtension, AgentInterface,
     AgentProvider, AgentSkill, BINDING_GRPC, BINDING_HTTP_JSON, BINDING_JSONRPC,
 };
-pub use card_check::{CardCheck, CardFinding, CardSeverity, check_card};
+pub use card_check::{
+    CardCheck, CardFinding, CardHeaders, CardSeverity, check_card, check_served_card,
+};
 pub use error::{A2aErrorKind, ERROR_DOMAIN, ErrorInfo, FieldViolation};
 pub use event::{
     SendMessageResponse, StreamResponse, TaskArtifactUpdateEvent, TaskStatusUpdateEvent,

@@ -9,7 +9,10 @@ use base64::{
 use serde_json::{Map, Value};
 use url::{Host, Url};
 
-use super::{Findings, walk::join};
+use super::{
+    Findings,
+    walk::{join, quoted},
+};
 use crate::{BINDING_GRPC, BINDING_HTTP_JSON, BINDING_JSONRPC, ProtocolVersion};
 
 const INTERFACE_URL: &str =
@@ -81,7 +84,7 @@ fn interfaces(card: &Value, found: &mut Findings) {
         }
         let parsed = version.parse::<ProtocolVersion>();
         if !version.is_empty() && (parsed.is_err() || version.split('.').count() != 2) {
-            let problem = format!("it is {version:?}: write it as 1.0 or 0.3");
+            let problem = format!("it is {}: write it as 1.0 or 0.3", quoted(version));
             found.warning(join(&path, "protocolVersion"), problem, VERSION);
         }
         let is_standard = [BINDING_JSONRPC, BINDING_HTTP_JSON, BINDING_GRPC].contains(&binding);
@@ -106,9 +109,9 @@ fn named_binding(binding: &str, path: &str, found: &mut Findings) {
         binding => known.into_iter().find(|known| plain(known) == binding),
     };
     if let Some(meant) = meant {
-        found.error(path, format!("it is {binding:?}: write {meant}"), BINDING);
+        found.error(path, format!("it is {}: write {meant}", quoted(binding)), BINDING);
     } else {
-        let problem = format!("it is {binding:?}: name a binding of your own by a URI");
+        let problem = format!("it is {}: name a binding of your own by a URI", quoted(binding));
         found.warning(path, problem, BINDING);
     }
 }
@@ -119,7 +122,11 @@ pub(super) fn callable(url: &str, path: &str, rule: &'static str, found: &mut Fi
         Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => url,
         Ok(url) => {
             let scheme = url.scheme();
-            return found.error(path, format!("its scheme is {scheme}: callers need https"), rule);
+            return found.error(
+                path,
+                format!("its scheme is {}: callers need https", quoted(scheme)),
+                rule,
+            );
         }
         Err(error) => {
             return found.error(path, format!("it is not an absolute URL: {error}"), rule);
@@ -149,7 +156,11 @@ pub(super) fn unique_skills(card: &Value, found: &mut Findings) {
     for (skill, path) in list(card, "skills", "") {
         let id = skill.get("id").and_then(Value::as_str).unwrap_or_default();
         if !id.is_empty() && !seen.insert(id) {
-            found.error(join(&path, "id"), format!("another skill is {id:?} too"), SKILL_ID);
+            found.error(
+                join(&path, "id"),
+                format!("another skill is {} too", quoted(id)),
+                SKILL_ID,
+            );
         }
     }
 }
@@ -164,7 +175,7 @@ fn modes(owner: &Value, path: &str, names: [&str; 2], found: &mut Findings) {
             });
             // Parameters may follow, with a space.
             if !is_type && !mode.contains(';') {
-                let problem = format!("it is {mode:?}: write a media type");
+                let problem = format!("it is {}: write a media type", quoted(mode));
                 found.warning(path, problem, MEDIA_TYPE);
             }
         }
@@ -196,12 +207,12 @@ fn api_key(key: &Value, path: &str, found: &mut Findings) {
     let text = |name: &str| key.get(name).and_then(Value::as_str).unwrap_or_default();
     let (location, name) = (text("location"), text("name"));
     if !location.is_empty() && !["header", "query", "cookie"].contains(&location) {
-        found.error(join(path, "location"), format!("it is {location:?}"), LOCATION);
+        found.error(join(path, "location"), format!("it is {}", quoted(location)), LOCATION);
     }
     let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
     if location == "header" && !name.is_empty() && !name.chars().all(is_token) {
         let rule = "4.5.2: name is that of the header (RFC 9110, 5.1)";
-        found.error(join(path, "name"), format!("no header can be called {name:?}"), rule);
+        found.error(join(path, "name"), format!("no header can be called {}", quoted(name)), rule);
     }
 }
 
@@ -226,7 +237,11 @@ fn secure(url: &Value, path: &str, found: &mut Findings) {
     match Url::parse(url) {
         Err(error) => found.error(path, format!("it is not an absolute URL: {error}"), SECURE_URL),
         Ok(url) if url.scheme() != "https" => {
-            found.warning(path, format!("its scheme is {}: use https", url.scheme()), SECURE_URL);
+            found.warning(
+                path,
+                format!("its scheme is {}: use https", quoted(url.scheme())),
+                SECURE_URL,
+            );
         }
         Ok(_) => {}
     }

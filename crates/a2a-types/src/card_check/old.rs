@@ -31,7 +31,8 @@ pub(super) fn check(card: &Value, found: &mut Findings) {
     let known = [BINDING_JSONRPC, BINDING_HTTP_JSON, BINDING_GRPC];
     for (transport, path) in transports.chain(further) {
         if !known.contains(&transport) {
-            let problem = format!("it is {transport:?}: callers know {}", known.join(", "));
+            let problem =
+                format!("it is {}: callers know {}", walk::quoted(transport), known.join(", "));
             found.warning(
                 path,
                 problem,

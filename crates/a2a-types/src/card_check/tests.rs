@@ -133,7 +133,7 @@ fn addresses_must_be_callable() {
     assert_found(
         url,
         json!("ftp://a.example/"),
-        &format!("error {path}: its scheme is ftp"),
+        &format!("error {path}: its scheme is \"ftp\""),
         "4.4.6",
     );
     assert_found(
@@ -246,7 +246,7 @@ fn flows_are_one_and_safe() {
     let implicit = json!({"implicit": {"authorizationUrl": "https://a.example/"}});
     assert_found(flows, implicit, &format!("warning {path}.implicit: use"), "4.5.7");
     let token = format!("{flows}/clientCredentials/tokenUrl");
-    let start = format!("warning {path}.clientCredentials.tokenUrl: its scheme is http");
+    let start = format!("warning {path}.clientCredentials.tokenUrl: its scheme is \"http\"");
     assert_found(&token, json!("http://a.example/"), &start, "7.1");
 }
 
@@ -321,4 +321,73 @@ fn findings_are_capped_and_counted_and_errors_win() {
     assert_eq!((check.errors, check.warnings), (200, 500));
     assert_eq!(check.findings.len(), CardCheck::MAX_FINDINGS);
     assert!(check.findings.iter().all(|finding| finding.severity == CardSeverity::Error));
+}
+
+#[test]
+fn long_words_of_a_card_are_cut_wherever_they_stand() {
+    let long = "n".repeat(100_000);
+    let mut card = card();
+    card["skills"][0]["id"] = json!(long);
+    card["skills"] = json!([card["skills"][0], card["skills"][0]]);
+    card["defaultInputModes"] = json!([long]);
+    card["supportedInterfaces"][0] =
+        json!({"url": format!("{long}://x"), "protocolBinding": long, "protocolVersion": long});
+    card["supportedInterfaces"][1]["url"] = json!(format!("{long}://x"));
+    card["supportedInterfaces"][1]["protocolBinding"] = json!("JSONRPC");
+    let key = json!({"location": long, "name": format!("{long} "), long.as_str(): 1});
+    card["securitySchemes"] = json!({long.as_str(): {"apiKeySecurityScheme": key, "Type": 1}});
+    card["securityRequirements"] = json!([{"schemes": {long.as_str(): {}, "other": {}}}]);
+    let check = check(&card);
+    assert!(check.findings.len() > 6, "{:#?}", check.findings);
+    for finding in check.findings {
+        assert!(finding.path.len() < 400 && finding.problem.len() < 400, "{finding:?}");
+    }
+}
+
+#[test]
+fn a_long_name_is_not_repeated_for_each_of_very_many_members_below_it() {
+    let members = (0..40_000).map(|n| (format!("unknown{n}"), json!(1)));
+    let scheme = Value::Object(members.collect());
+    let mut card = card();
+    card["securitySchemes"] = json!({"n".repeat(400_000): scheme});
+    assert!(check(&card).findings.iter().all(|finding| finding.path.len() < 400));
+}
+
+#[test]
+fn a_card_is_served_as_json_and_says_how_long_it_counts() {
+    let good = CardHeaders {
+        content_type: Some("application/json; charset=utf-8".to_owned()),
+        cache_control: Some("public, Max-Age=60".to_owned()),
+        etag: Some("\"1\"".to_owned()),
+    };
+    let card = card().to_string();
+    let found = |headers: &CardHeaders| {
+        let check = check_served_card(&card, headers);
+        assert_eq!((check.errors, check.warnings), (0, check.findings.len()));
+        check.findings.into_iter().map(|f| format!("{} ({}", f.problem, f.rule)).collect::<Vec<_>>()
+    };
+    assert_eq!(found(&good), Vec::<String>::new());
+    for said in ["no-store", "no-cache, private"] {
+        let headers = CardHeaders { cache_control: Some(said.to_owned()), ..good.clone() };
+        assert_eq!(found(&headers), Vec::<String>::new(), "{said}");
+    }
+    let none = found(&CardHeaders::default());
+    assert_eq!(none.len(), 3, "{none:#?}");
+    for (headers, start, section) in [
+        (
+            CardHeaders { content_type: Some("text/html".to_owned()), ..good.clone() },
+            "it is served as \"text/html\"",
+            "8.2",
+        ),
+        (
+            CardHeaders { cache_control: Some("public".to_owned()), ..good.clone() },
+            "its Cache-Control has no max-age",
+            "8.6.1",
+        ),
+        (CardHeaders { etag: None, ..good }, "it has no ETag", "8.6.1"),
+    ] {
+        let found = found(&headers);
+        assert!(found.len() == 1 && found[0].starts_with(start), "{found:#?}");
+        assert!(found[0].contains(&format!("({section}:")), "{found:#?}");
+    }
 }

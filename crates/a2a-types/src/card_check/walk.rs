@@ -136,35 +136,34 @@ fn unknown(members: &Map<String, Value>, shape: &Shape, path: &str, found: &mut 
         if is_known(name) {
             continue;
         }
-        let path = join(path, name);
         let renamed = RENAMED.iter().find(|(object, old, _)| *object == shape.name && old == name);
         if let Some((_, _, new)) = renamed {
             let first = new.split('.').next().unwrap_or(new);
             if !members.contains_key(first) {
                 let problem = format!("it is a member of A2A 0.3: 1.0 has {new}");
-                found.warning(path, problem, shape.rule);
+                found.warning(join(path, name), problem, shape.rule);
             }
             continue;
         }
-        let plain = plain(name);
-        let meant = shape.members.iter().find(|member| self::plain(member.name) == plain);
+        let meant = shape.members.iter().find(|member| plain(member.name).eq(plain(name)));
         if let Some(meant) = meant {
-            found.error(path, format!("write {}", meant.name), SPELLING);
+            found.error(join(path, name), format!("write {}", meant.name), SPELLING);
             continue;
         }
         let near = shape.members.iter().find(|member| {
-            let is_long = member.name.len() > 3 && name.len() < 100;
-            is_long && strsim::osa_distance(member.name, name) <= 2
+            let is_near = name.len().abs_diff(member.name.len()) <= 2;
+            is_near && member.name.len() > 3 && strsim::osa_distance(member.name, name) <= 2
         });
         if let Some(near) = near {
-            found.warning(path, format!("nobody knows it: was {} meant?", near.name), shape.rule);
+            let problem = format!("nobody knows it: was {} meant?", near.name);
+            found.warning(join(path, name), problem, shape.rule);
         }
     }
 }
 
 /// A name without what only spells it differently.
-fn plain(name: &str) -> String {
-    name.chars().filter(|c| !matches!(c, '_' | '-')).flat_map(char::to_lowercase).collect()
+fn plain(name: &str) -> impl Iterator<Item = char> {
+    name.chars().filter(|c| !matches!(c, '_' | '-')).flat_map(char::to_lowercase)
 }
 
 /// The value as what it must be, or a finding.
@@ -194,13 +193,26 @@ pub(super) fn kind_of(value: &Value) -> &'static str {
     }
 }
 
-/// A member's path. A name that is not a plain word is quoted, as it could look like more of a path.
+/// The longest name or text of a card in a finding, in characters.
+const LONGEST: usize = 100;
+
+/// A member's path. A name that is not a plain word is quoted, as it could look like more of a path; a long one is cut, as
+/// it stands in the path of everything below it.
 pub(super) fn join(path: &str, name: &str) -> String {
-    let is_plain =
-        !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "_-".contains(c));
+    let is_plain = !name.is_empty()
+        && name.len() <= LONGEST
+        && name.chars().all(|c| c.is_alphanumeric() || "_-".contains(c));
     match (path.is_empty(), is_plain) {
         (true, true) => name.to_owned(),
         (false, true) => format!("{path}.{name}"),
-        (_, false) => format!("{path}[{name:?}]"),
+        (_, false) => format!("{path}[{}]", quoted(name)),
+    }
+}
+
+/// A text of the card in quotes, cut if it is long.
+pub(super) fn quoted(text: &str) -> String {
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{:?}…", &text[..end]),
+        None => format!("{text:?}"),
     }
 }
