@@ -5,13 +5,16 @@
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::config::WatchConfig;
 use crate::record::WatchId;
 
 /// How many calls in a row may go unanswered, with none answered in between, before the origin counts as out of reach.
 const SLOW_LIMIT: u32 = 3;
+
+/// An origin out of reach that nobody tried for so long is of no watch any more: each would have tried.
+const FORGOTTEN_AFTER: SignedDuration = SignedDuration::from_hours(1);
 
 /// What a call told about its origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,11 +69,13 @@ impl Origin {
     }
 
     fn is_idle(&self, now: Timestamp) -> bool {
+        let is_over = |at: Timestamp| now.duration_since(at) > FORGOTTEN_AFTER;
         self.waiting.is_empty()
             && self.wanting.is_empty()
             && self.running == 0
             && self.streams == 0
-            && self.opens_at().is_some_and(|at| at <= now)
+            && self.put_off.is_none_or(|at| at <= now)
+            && self.down.as_ref().is_none_or(|down| is_over(down.probe_at))
     }
 }
 

@@ -152,6 +152,7 @@ impl Registry {
         match sent {
             Sent::Task { record, new, remote, state, hinted, answered } => {
                 self.origins.answered(&record.origin);
+                self.begin_calls();
                 let is_held = held.as_ref() == Some(&record.id);
                 if let Some(other) = held.filter(|_| !is_held) {
                     // The agent made a new task instead of continuing the one it was asked to.

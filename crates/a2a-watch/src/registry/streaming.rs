@@ -1,6 +1,7 @@
 //! Streams of watches: opened in turn, listened to by a job each, dropped when the watch has no use for them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::StreamExt as _;
 use tokio::task::AbortHandle;
@@ -46,7 +47,8 @@ pub(super) async fn open(context: &Context, record: &WatchRecord) -> Called<Open
         Err(error) => return reached(&error).map(|()| Opened::Failed),
     };
     if !remote.streams() {
-        return Called::answered(Opened::None);
+        // The card may have been read long ago.
+        return Called::without_call(Opened::None);
     }
     match remote.subscribe(&record.task_id).await {
         Ok(stream) => Called::answered(Opened::Stream(stream)),
@@ -89,7 +91,7 @@ impl Registry {
         match self.on_called(turn, called) {
             Opened::Stream(stream) => {
                 self.feed(id, WatchEvent::StreamOpened);
-                self.listen(id, stream);
+                self.listen(id, stream, Duration::ZERO);
             }
             Opened::None => self.feed(id, WatchEvent::NoStreams),
             Opened::Failed => self.feed(id, WatchEvent::StreamFailed),
@@ -101,8 +103,8 @@ impl Registry {
         self.begin_calls();
     }
 
-    /// Waits for the stream's next hint or its end.
-    fn listen(&mut self, id: &WatchId, mut stream: EventStream) {
+    /// Waits for the stream's next hint or its end, after a `pause`.
+    fn listen(&mut self, id: &WatchId, mut stream: EventStream, pause: Duration) {
         let Some(held) = self.watches.get_mut(id).and_then(|followed| followed.stream.as_mut())
         else {
             return;
@@ -111,6 +113,7 @@ impl Registry {
         let (owner, id) = (Owner::Stream(id.clone(), number), id.clone());
         let job = self.jobs.set.spawn(async move {
             let hinted = async {
+                tokio::time::sleep(pause).await;
                 while let Some(event) = stream.next().await {
                     match event {
                         Ok(event) if is_hint(&event) => return true,
@@ -140,7 +143,8 @@ impl Registry {
         if self.is_listened_to(id, number) {
             self.feed(id, WatchEvent::Pushed);
             if self.is_listened_to(id, number) {
-                self.listen(id, stream);
+                // There is no read before that, so an agent that hints without end keeps nobody busy.
+                self.listen(id, stream, self.context.config.push_gap);
             }
         }
     }

@@ -72,6 +72,10 @@ impl Registry {
         let watched = self.watch_of(target, agent, task_id).is_some();
         let report = match asked {
             Ok(Asked { state, settled, outcome, refused }) => {
+                if let Some(followed) = held.as_ref().and_then(|id| self.watches.get(id)) {
+                    self.origins.answered(&followed.watch.record().origin);
+                    self.begin_calls();
+                }
                 let goes_on = state.label == AUTH_REQUIRED;
                 let settle = match &held {
                     Some(id) if settled => self.ticket(id, state),

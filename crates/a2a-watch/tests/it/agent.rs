@@ -57,7 +57,8 @@ struct Inner {
     calls: Vec<(String, Value)>,
     keys: Vec<Option<String>>,
     cards: usize,
-    streams_open: Vec<mpsc::Sender<Bytes>>,
+    /// Open streams, each with its task.
+    streams_open: Vec<(String, mpsc::Sender<Bytes>)>,
     /// What makes the card longer.
     padding: String,
     before_send: Option<Box<dyn FnMut() + Send>>,
@@ -172,13 +173,13 @@ impl Agent {
         self.lock().tasks.get_mut(id).unwrap()["status"]["timestamp"] = json!(["yesterday"]);
     }
 
-    /// Tells those who hold a stream that the task changed.
+    /// Tells those who hold a stream of a task that it changed.
     pub(crate) async fn stream_status(&self, id: &str, state: &str) {
         let event = json!({"jsonrpc": "2.0", "id": "x", "result": {"statusUpdate": {
             "taskId": id, "contextId": "c1", "status": {"state": state}
         }}});
         let streams = self.lock().streams_open.clone();
-        for stream in streams {
+        for (_, stream) in streams.iter().filter(|(task, _)| task == id) {
             let _ = stream.send(Bytes::from(format!("data: {event}\n\n"))).await;
         }
     }
@@ -190,7 +191,7 @@ impl Agent {
 
     /// Streams that somebody listens to.
     pub(crate) fn live_streams(&self) -> usize {
-        self.lock().streams_open.iter().filter(|stream| !stream.is_closed()).count()
+        self.lock().streams_open.iter().filter(|(_, stream)| !stream.is_closed()).count()
     }
 
     pub(crate) fn open_streams(&self) -> usize {
@@ -295,7 +296,7 @@ fn stream(agent: &Agent, id: &Value, params: &Value) -> Response {
     let (sender, mut receiver) = mpsc::channel::<Bytes>(8);
     let mut inner = agent.lock();
     let snapshot = inner.tasks[params["id"].as_str().unwrap()].clone();
-    inner.streams_open.push(sender);
+    inner.streams_open.push((params["id"].as_str().unwrap().to_owned(), sender));
     let id = id.clone();
     let body = async_stream::stream! {
         let first = json!({"jsonrpc": "2.0", "id": id, "result": {"task": snapshot}});

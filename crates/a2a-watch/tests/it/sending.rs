@@ -350,3 +350,30 @@ async fn unknown_agent_is_told_with_the_configured_names() {
     assert_eq!(known, ["travel-bot"]);
     assert!(world.store.sends().is_empty());
 }
+
+#[tokio::test(start_paused = true)]
+async fn bound_without_a_word_of_the_owner_holds_across_restarts_and_counts_what_left() {
+    let mut world =
+        World::with(Agent::new(OnSend::Refuse(-32005)), |config| config.unattended_sends = 3);
+    let order = |world: &World, after: &str| {
+        let mut order = world.order("go on");
+        order.unattended = Some(after.to_owned());
+        order
+    };
+    for _ in 0..5 {
+        let end = world.send(order(&world, "a"), 0).await;
+        assert!(matches!(end, Err(SendError::Agent(_))), "a refusal is no message: {end:?}");
+    }
+    world.agent.on_send(WORKING);
+    for _ in 0..3 {
+        let end = world.send(order(&world, "a"), 0).await;
+        assert!(matches!(end, Ok(SendEnd::HandedOver { .. })), "{end:?}");
+        world.crash().await;
+    }
+    let end = world.send(order(&world, "a"), 0).await;
+    assert!(matches!(end, Err(SendError::Unattended { limit: 3 })), "{end:?}");
+    let end = world.send(world.order("from the owner"), 0).await;
+    assert!(matches!(end, Ok(SendEnd::HandedOver { .. })), "{end:?}");
+    let end = world.send(order(&world, "b"), 0).await;
+    assert!(matches!(end, Ok(SendEnd::HandedOver { .. })), "{end:?}");
+}

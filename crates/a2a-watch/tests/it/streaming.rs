@@ -163,3 +163,18 @@ async fn moved_agent_is_not_listened_to() {
     world.pass(1).await;
     assert_eq!(world.agent.live_streams(), 0);
 }
+
+#[tokio::test(start_paused = true)]
+async fn stream_that_hints_without_end_costs_one_read_per_gap() {
+    let world = subscribed().await;
+    for _ in 0..30 {
+        world.agent.stream_status("t1", "TASK_STATE_COMPLETED").await;
+    }
+    let (_, reads) = counts(&world);
+    world.pass(60).await;
+    assert!((2..=14).contains(&(counts(&world).1 - reads + 1)), "{:?}", counts(&world));
+    world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Lisbon");
+    world.agent.stream_status("t1", "TASK_STATE_COMPLETED").await;
+    world.pass(120).await;
+    assert_eq!(world.chat.delivered().len(), 1);
+}

@@ -164,3 +164,18 @@ async fn card_that_is_old_is_asked_for_again_and_a_watch_goes_on() {
     world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Lisbon");
     assert!(world.chat.wait_for(1).await[0].text.ends_with("\nLisbon"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn answer_to_anybody_ends_the_wait_for_an_agent_that_was_out_of_reach() {
+    let world = many(3).await;
+    world.agent.set_unreachable(true);
+    world.pass(3600).await;
+    for number in 1..=3 {
+        world.agent.set_task(&format!("t{number}"), "TASK_STATE_COMPLETED", "Lisbon");
+    }
+    world.agent.set_unreachable(false);
+    let end = world.send(world.order("are you there?"), 0).await;
+    assert!(end.is_ok(), "{end:?}");
+    world.pass(1).await;
+    assert!(world.chat.delivered().len() >= 2, "{:?}", world.chat.delivered());
+}

@@ -158,7 +158,10 @@ fn origins_that_nothing_is_known_about_are_forgotten() {
     bench.end(&begun[0], Reach::Unreached);
     bench.origins.tidy(bench.now);
     assert_eq!(bench.origins.all.len(), 1);
-    bench.now += Duration::from_mins(1);
+    bench.now += Duration::from_mins(10);
+    bench.origins.tidy(bench.now);
+    assert_eq!(bench.origins.all.len(), 1, "a watch that waits its pause finds it out of reach");
+    bench.now += Duration::from_hours(1);
     bench.origins.tidy(bench.now);
     assert_eq!(bench.origins.all.len(), 0);
 }
