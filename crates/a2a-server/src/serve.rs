@@ -182,7 +182,8 @@ async fn drain(mut connections: JoinSet<()>, grace: Duration) -> ServeEnd {
 }
 
 fn log_end(ended: Result<(), tokio::task::JoinError>) {
+    // The text of a panic may hold whatever was at hand, so it is shown nowhere.
     if let Err(error) = ended {
-        tracing::error!(%error, "connection task failed");
+        tracing::error!(panicked = error.is_panic(), "connection task failed");
     }
 }

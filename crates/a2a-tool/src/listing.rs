@@ -23,7 +23,8 @@ pub(crate) async fn read(workspace: &Path) -> Result<AgentsFile, String> {
     let workspace = workspace.to_owned();
     match tokio::task::spawn_blocking(move || volcanic_a2a_client::read_agents(&workspace)).await {
         Ok(read) => read.map_err(|error| file_error(&error)),
-        Err(error) => Err(format!("{AGENTS_FILE} could not be read: {error}")),
+        // The text of a panic may hold whatever was at hand, so it is shown nowhere.
+        Err(_) => Err(format!("{AGENTS_FILE} could not be read")),
     }
 }
 

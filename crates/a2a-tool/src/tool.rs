@@ -54,7 +54,8 @@ impl A2aTool {
             let workspace = ConfinedDir::open(workspace).map_err(|error| format!("{error}."))?;
             read_attachments(&workspace, &files, limit).map_err(|error| error.to_string())
         });
-        read.await.unwrap_or_else(|error| Err(format!("The files could not be read: {error}.")))
+        // The text of a panic may hold whatever was at hand, so it is shown nowhere.
+        read.await.unwrap_or_else(|_| Err("The files could not be read.".to_owned()))
     }
 
     async fn send(

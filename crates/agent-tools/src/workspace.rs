@@ -149,5 +149,6 @@ impl Workspace {
 }
 
 async fn join<T>(task: tokio::task::JoinHandle<Result<T, Failure>>) -> Result<T, Failure> {
-    task.await.unwrap_or_else(|error| Err(Failure(format!("the work was not finished: {error}"))))
+    // The text of a panic may hold whatever was at hand, so it is shown nowhere.
+    task.await.unwrap_or_else(|_| Err(Failure("the work was not finished".to_owned())))
 }

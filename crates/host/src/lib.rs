@@ -19,7 +19,7 @@ mod settings;
 pub use amounts::{SettingError, parse_duration, parse_size};
 pub use client::{ClientSettings, TransportSetupError, agent_transport};
 pub use environment::{HostEnvironment, Variables, check_private_folder, private_folder};
-pub use log::LogLevel;
+pub use log::{LogLevel, log_panics};
 pub use model::{ModelChoice, ModelChoiceError, ModelSetupError, OpenAiAccess, build_model};
 pub use places::{BOT_STATE, BOT_WORKSPACES, DATABASE};
 pub use secrets::key_resolver;

@@ -1,4 +1,10 @@
-//! How much is logged.
+//! How much is logged, and what of a panic.
+
+#[cfg(test)]
+mod tests;
+
+use std::backtrace::{Backtrace, BacktraceStatus};
+use std::panic::PanicHookInfo;
 
 /// The least important events that are logged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,5 +47,26 @@ impl LogLevel {
     pub fn filter(self) -> String {
         let others = if self == Self::Error { "error" } else { "warn" };
         format!("{others},volcanic={},rig=off", self.as_str())
+    }
+}
+
+/// Has panics of this process go into the log instead of onto standard error, without what was put into their texts at
+/// run time: that may be anything that was at hand, a key among it. The place is told, and a text that stands in the code.
+pub fn log_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        let place = panic.location().map(ToString::to_string).unwrap_or_default();
+        // Shown if the person who started the process asks for it (RUST_BACKTRACE). It names code, no values.
+        let backtrace = Backtrace::capture();
+        let backtrace =
+            (backtrace.status() == BacktraceStatus::Captured).then(|| backtrace.to_string());
+        tracing::error!(place, text = constant_text(panic), backtrace, "panicked");
+    }));
+}
+
+/// The text of a panic if nothing was put into it.
+fn constant_text(panic: &PanicHookInfo<'_>) -> &'static str {
+    match panic.payload().downcast_ref::<&'static str>() {
+        Some(text) => text,
+        None => "(withheld)",
     }
 }

@@ -16,6 +16,7 @@ use std::time::Duration;
 use config::{Config, Map, Source as _, Value, ValueKind};
 use url::Url;
 use volcanic_base::{Secret, with_causes};
+use volcanic_net::MAX_CERTIFICATE_FILE;
 
 pub use problem::{ConfigError, ConfigProblem};
 
@@ -231,9 +232,20 @@ impl Settings {
         self.required(&keys::LOG_LEVEL, LogLevel::parse)
     }
 
-    /// Certificates that replace the system's roots in calls to agents.
+    /// Certificates that replace the system's roots in calls to agents. The TLS of models looks into the file on its own,
+    /// to its end, so it is refused here if it may have none.
     pub fn ca_file(&mut self) -> Option<PathBuf> {
-        self.optional(&keys::CA_FILE, |text| Ok(PathBuf::from(text)))
+        self.optional(&keys::CA_FILE, |text| {
+            let path = PathBuf::from(text);
+            match std::fs::metadata(&path) {
+                Ok(file) if !file.is_file() => Err("it is no regular file".to_owned()),
+                Ok(file) if file.len() > MAX_CERTIFICATE_FILE => {
+                    Err(format!("it is larger than {MAX_CERTIFICATE_FILE} bytes"))
+                }
+                // Whoever needs what is in it says that it is not there.
+                Ok(_) | Err(_) => Ok(path),
+            }
+        })
     }
 
     /// The same, once the certificates in the file are seen to be usable.

@@ -59,8 +59,8 @@ impl Readers {
         let idle = Arc::clone(&self.idle);
         let closing =
             spawn_blocking(move || idle.lock().unwrap_or_else(PoisonError::into_inner).clear());
-        if let Err(error) = closing.await {
-            tracing::error!(%error, "store readers not closed");
+        if closing.await.is_err() {
+            tracing::error!("store readers not closed");
         }
     }
 

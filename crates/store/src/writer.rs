@@ -116,8 +116,8 @@ impl Writer {
                 tracing::warn!(%error, "store not closed cleanly");
             }
         });
-        if let Err(error) = closing.await {
-            tracing::error!(%error, "store not closed");
+        if closing.await.is_err() {
+            tracing::error!("store not closed");
         }
     }
 

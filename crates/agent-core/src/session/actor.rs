@@ -155,7 +155,8 @@ impl Actor {
                 self.panics = 0;
                 ended
             }
-            Err(error) => (Runner::new(Arc::clone(&self.shared)), self.on_panic(&error)),
+            // Its text may hold whatever was at hand, so it is shown nowhere; the process's hook tells where it was.
+            Err(_) => (Runner::new(Arc::clone(&self.shared)), self.on_panic()),
         };
         self.runner = Some(runner);
         self.shared.gauge.send_modify(|gauge| {
@@ -186,8 +187,8 @@ impl Actor {
 
     /// A bug in this crate, in a model or in a host. A new runner reads what is on disk, which counts as a resumption, so
     /// that a run that always panics is given up in the end. What panics even then is left alone for a while.
-    fn on_panic(&mut self, error: &JoinError) -> JobEnd {
-        tracing::error!(error = %error, "run panicked");
+    fn on_panic(&mut self) -> JobEnd {
+        tracing::error!("run panicked");
         self.panics += 1;
         if self.panics <= self.shared.config.resume_limit + 1 {
             return JobEnd::Looked(RunEnd::Finished);

@@ -197,7 +197,8 @@ impl Running {
         match ended {
             Ok((id, output)) => (self.places.remove(&id), output),
             Err(error) => {
-                tracing::error!(error = %error, "tool panicked");
+                // Its text may hold whatever was at hand, so it is shown nowhere; the process's hook tells where it was.
+                tracing::error!("tool panicked");
                 let output = ToolOutput::error(
                     "The tool failed unexpectedly; whether it had an effect is unknown.",
                 );

@@ -9,6 +9,8 @@ mod failures;
 #[cfg(test)]
 mod kit;
 #[cfg(test)]
+mod panics;
+#[cfg(test)]
 mod scripted;
 #[cfg(test)]
 mod stop;
