@@ -50,16 +50,6 @@ impl MemoryWatchStore {
         self.lock().log.clone()
     }
 
-    /// Puts a watch in as it is, as if an earlier process had left it.
-    pub fn put_watch(&self, watch: WatchRecord) {
-        self.lock().watches.push(watch);
-    }
-
-    /// Puts a send in as it is, as if an earlier process had left it.
-    pub fn put_send(&self, send: SendRecord) {
-        self.lock().sends.push(send);
-    }
-
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -24,8 +24,8 @@ pub(super) struct Views {
     armed: bool,
 }
 
-/// One watch, in the fields of the original design and three of ours.
-#[derive(Debug, Serialize)]
+/// One watch, in the fields of the original design and three of ours. It holds the push token, so it has no `Debug`.
+#[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct PendingWatch<'a> {
     watch_id: &'a str,
