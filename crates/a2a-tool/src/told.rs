@@ -102,8 +102,14 @@ fn handed_over(
 fn task_error(error: &TaskError) -> String {
     match error {
         TaskError::Agent { source, watched } => {
-            let still = if *watched { " The task is still watched." } else { "" };
-            format!("{}{still}", agent_error(source))
+            let mut text = agent_error(source);
+            if *watched {
+                // Errors of libraries and words of agents end as they like.
+                let ends = text.ends_with(['.', '!', '?']);
+                text.push_str(if ends { " " } else { ". " });
+                text.push_str("The task is still watched.");
+            }
+            text
         }
         TaskError::Busy { task_id } => busy(task_id),
         TaskError::Stopped => format!("The task was not asked for: {error}."),

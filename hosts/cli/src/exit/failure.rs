@@ -38,7 +38,9 @@ impl Failure {
     /// Adds a sentence on what can be done now.
     #[must_use]
     pub(crate) fn advising(mut self, advice: &str) -> Self {
-        self.message.push(' ');
+        // Errors of libraries and words of agents end as they like.
+        let ends = self.message.ends_with(['.', '!', '?']);
+        self.message.push_str(if ends { " " } else { ". " });
         self.message.push_str(advice);
         self
     }
@@ -200,6 +202,14 @@ mod tests {
         assert_eq!(Failure::of(&wrong), Failure::new(Exit::Usage, "usage", text));
         let full = Failure::of(&anyhow::anyhow!("the disk is full"));
         assert_eq!((full.exit, full.kind), (Exit::Failed, "failed"));
+    }
+
+    #[test]
+    fn advice_is_a_sentence_of_its_own() {
+        for told in ["the connection broke", "the connection broke."] {
+            let failure = Failure::new(Exit::Failed, "failed", told).advising("Look at its tasks.");
+            assert_eq!(failure.message, "the connection broke. Look at its tasks.");
+        }
     }
 
     #[test]
