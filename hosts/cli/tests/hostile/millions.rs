@@ -64,9 +64,9 @@ async fn giant_errors_and_lists_cost_little() {
         // Without the details that A2A defines, the status is all there is to go by.
         row(TaskFault::ErrorDetails(2_000_000), STATUS, REST, 1, "answered with HTTP 400."),
         row(TaskFault::LongError(20 << 20), SEND, NEW, 1, "refused: plum plum"),
-        row(TaskFault::ListItems(400_000), TASKS, NEW, 0, ""),
-        row(TaskFault::ListItems(100_000), TASKS, REST, 0, ""),
-        row(TaskFault::ListItems(400_000), WEBHOOKS, NEW, 0, ""),
+        row(TaskFault::ListItems(400_000), TASKS, NEW, 0, "t  working"),
+        row(TaskFault::ListItems(100_000), TASKS, REST, 0, "t  working"),
+        row(TaskFault::ListItems(400_000), WEBHOOKS, NEW, 0, "c  https://plum.example/"),
         row(TaskFault::Repeated(100_000), SEND, NEW, 1, "cannot be used"),
     ])
     .await;

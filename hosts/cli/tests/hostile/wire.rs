@@ -108,10 +108,16 @@ async fn ten_gigabytes_of_gzip_are_not_unpacked() {
 async fn the_status_is_told_whatever_stands_behind_it() {
     check(everywhere(vec![
         (WireFault::HugeErrorBody(400), 1, "answered with HTTP 400."),
-        (WireFault::HugeErrorBody(404), 1, ""),
         (WireFault::HugeErrorBody(500), 1, "answered with HTTP 500."),
         (WireFault::HugeErrorBody(503), 1, "answered with HTTP 503."),
     ]))
+    .await;
+    let missing = WireFault::HugeErrorBody(404);
+    check([
+        on(HostilePlace::Card, &missing, 1, "there is none at "),
+        on(HostilePlace::Call, &missing, 1, "answered with HTTP 404."),
+        on_stream(&missing),
+    ])
     .await;
     let trick = HostileTrick::Wire(HostilePlace::Call, WireFault::HugeErrorBody(401));
     check([

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::world::{SOON, World, shows, signal, task_in};
+use crate::world::{SOON, World, shows, signal, task_in, until};
 
 #[tokio::test]
 async fn a_quick_task_is_answered_once_and_sent_once() {
@@ -215,14 +215,4 @@ async fn bytes_that_are_no_text_and_lines_without_end_do_not_end_the_chat() {
     assert!(output.status.success(), "{shown}");
     assert!(shown.contains("That line is over 1 MiB"), "{shown}");
     assert!(shown.contains("caf\u{fffd}"), "{shown}");
-}
-
-/// Waits for something that only a look can tell.
-async fn until(mut there: impl FnMut() -> bool) {
-    let waited = tokio::time::timeout(SOON, async {
-        while !there() {
-            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-        }
-    });
-    waited.await.expect("it did not come");
 }

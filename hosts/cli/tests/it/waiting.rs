@@ -8,7 +8,7 @@ use tokio::time::{Instant, timeout};
 use crate::{
     odd_agent::{Answer, Odd, task},
     pty::Pty,
-    world::{SOON, World, signal_id},
+    world::{SOON, World, signal_id, until},
 };
 
 const WORKING: &str = "TASK_STATE_WORKING";
@@ -86,9 +86,7 @@ async fn ctrl_c_says_what_goes_on() {
     let world = World::new();
     let odd = Odd::start(true, |_, _| Answer::Silence).await;
     let sending = world.spawn(&["send", &odd.url, "hello"]);
-    while odd.asked().is_empty() {
-        tokio::task::yield_now().await;
-    }
+    until(|| !odd.asked().is_empty()).await;
     signal_id(sending.id().unwrap(), "INT").await;
     let ran = World::ended(sending).await;
     assert_eq!(ran.code, 5, "{ran:?}");
@@ -101,9 +99,7 @@ async fn ctrl_c_says_what_goes_on() {
     });
     let odd = odd.await;
     let waiting = world.spawn(&["send", &odd.url, "hello"]);
-    while !odd.methods().contains(&"GetTask".to_owned()) {
-        tokio::task::yield_now().await;
-    }
+    until(|| odd.methods().contains(&"GetTask".to_owned())).await;
     signal_id(waiting.id().unwrap(), "INT").await;
     let ran = World::ended(waiting).await;
     ran.check(5, &["task t-1 (context c-1) is working."]);
@@ -220,8 +216,6 @@ async fn a_terminal_shows_what_is_waited_for_and_nothing_of_it_is_left() {
         Answer::Held(vec![json!({ "task": task(WORKING, &format!("\u{1b}[2J{long}")) })])
     });
     let odd = odd.await;
-    let listening = Pty::all(&world, &["watch", &odd.url, "t-1"]);
-    drop(listening);
     let subscribed = Pty::all(&world, &["subscribe", &odd.url, "t-1"]);
     let rows = subscribed
         .until(|rows| rows.iter().any(|row| row.contains(" s  agent: working: \\u{1b}[2Jx")))

@@ -13,7 +13,7 @@ use tokio::{
     io::AsyncWriteExt as _,
     net::TcpListener,
     process::{Child, Command},
-    time::timeout,
+    time::{sleep, timeout},
 };
 use volcanic_testkit::{Process, Program};
 
@@ -271,6 +271,16 @@ pub(crate) async fn signal_id(id: u32, name: &str) {
     let id = id.to_string();
     let status = Command::new("kill").args(["-s", name, &id]).status().await.unwrap();
     assert!(status.success());
+}
+
+/// Waits for something that only a look can tell.
+pub(crate) async fn until(mut there: impl FnMut() -> bool) {
+    let waited = timeout(SOON, async {
+        while !there() {
+            sleep(Duration::from_millis(20)).await;
+        }
+    });
+    waited.await.expect("it did not come");
 }
 
 fn walk(folder: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
