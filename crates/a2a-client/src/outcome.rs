@@ -178,7 +178,7 @@ impl TaskOutcome {
                 }
             }
             PartContent::Url(url) if self.links.len() < MAX_LINKS => {
-                self.links.push(mem::take(url))
+                self.links.push(mem::take(url));
             }
             PartContent::Url(_) => self.more_links += 1,
             // Some agents add empty parts; there is nothing to tell about those.

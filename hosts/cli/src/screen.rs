@@ -65,7 +65,7 @@ impl Screen {
         self.terminal = None;
         let written = match self.format {
             Format::Json => write_json(&json!({ "note": text })),
-            Format::Text => write_line(&visible(text)),
+            Format::Text => write_line(visible(text)),
         };
         if let Err(error) = written {
             tracing::debug!(%error, "nobody reads any more");

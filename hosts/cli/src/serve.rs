@@ -88,7 +88,7 @@ pub(crate) async fn serve(args: &ServeArgs, format: Format) -> Result<Exit> {
     let url = format!("http://{address}");
     let card = format!("{url}/.well-known/agent-card.json");
     match format {
-        Format::Text => write_line(&format!("listening on {url} (card: {card})"))?,
+        Format::Text => write_line(format!("listening on {url} (card: {card})"))?,
         Format::Json => {
             write_json(&json!({ "listening": { "url": format!("{url}/"), "card": card } }))?;
         }

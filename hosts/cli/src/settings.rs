@@ -28,11 +28,11 @@ pub(crate) fn settings(config: &CliConfig, format: Format) -> Result<Exit> {
         write_json(&json!({ "home": home, "settings": settings.collect::<Vec<Value>>() }))?;
         return Ok(Exit::Done);
     }
-    write_line(&visible(&format!("VOLCANIC_HOME is {home}")))?;
+    write_line(visible(&format!("VOLCANIC_HOME is {home}")))?;
     for setting in &config.effective {
         let value = setting.value.as_deref().unwrap_or("(unset)");
         let source = setting.source.as_ref().map_or_else(String::new, |at| format!("  ({at})"));
-        write_line(&visible(&format!("{} = {value}{source}", setting.name)))?;
+        write_line(visible(&format!("{} = {value}{source}", setting.name)))?;
     }
     Ok(Exit::Done)
 }

@@ -63,7 +63,7 @@ pub(crate) async fn watches(
                 .last_seen
                 .as_deref()
                 .map_or_else(String::new, |seen| format!(", last: {}", line(seen)));
-            write_line(&format!(
+            write_line(format!(
                 "{}: task {} ({}, {}, {age} s old{next}{seen})",
                 watch.agent,
                 line(watch.task_id.as_str()),

@@ -42,25 +42,25 @@ pub(crate) async fn agents(args: &AgentsArgs, config: &CliConfig, format: Format
     }
     if file.agents.is_empty() {
         let path = args.at.workspace.join(AGENTS_FILE);
-        write_line(&format!(
+        write_line(format!(
             "No agents. Write some to {}: [{{\"name\": \"travel-bot\", \"url\": \"https://travel.example/\"}}]",
             path.display()
         ))?;
     }
     for (entry, asked) in pairs {
         match asked {
-            Ok(remote) => write_line(&agent_lines(entry, remote))?,
+            Ok(remote) => write_line(agent_lines(entry, remote))?,
             Err(error) => {
                 let how = if was_asked(error) { "unreachable" } else { "not asked" };
-                write_line(&format!("{} ({}): {how} ({error})", entry.name, entry.shown_url()))?;
+                write_line(format!("{} ({}): {how} ({error})", entry.name, entry.shown_url()))?;
             }
         }
     }
     for skipped in &file.skipped {
-        write_line(&format!("skipped: {skipped}"))?;
+        write_line(format!("skipped: {skipped}"))?;
     }
     for warning in &file.warnings {
-        write_line(&format!("to be looked at: {warning}"))?;
+        write_line(format!("to be looked at: {warning}"))?;
     }
     Ok(Exit::Done)
 }

@@ -84,7 +84,7 @@ async fn list(args: &PushConfigListArgs, contact: &Contact<'_>) -> Result<()> {
         write_line("No webhooks.")?;
     }
     for config in &page.configs {
-        write_line(&line(config))?;
+        write_line(line(config))?;
     }
     if let Some(token) = &page.next_page_token {
         let more =
@@ -100,7 +100,7 @@ async fn delete(args: &PushConfigIdArgs, contact: &Contact<'_>) -> Result<()> {
     if contact.format == Format::Json {
         return write_json(&json!({ "deleted": { "taskId": task, "id": id } }));
     }
-    write_line(&format!("Webhook {} is removed.", sanitize_remote_line(id.as_str(), WORD)))
+    write_line(format!("Webhook {} is removed.", sanitize_remote_line(id.as_str(), WORD)))
 }
 
 fn ids(args: &PushConfigIdArgs) -> (TaskId, PushConfigId) {
@@ -111,7 +111,7 @@ fn tell(contact: &Contact<'_>, config: TaskPushNotificationConfig) -> Result<()>
     let config = hidden(config);
     match contact.format {
         Format::Json => write_json(&BTreeMap::from([("config", &config)])),
-        Format::Text => write_line(&line(&config)),
+        Format::Text => write_line(line(&config)),
     }
 }
 

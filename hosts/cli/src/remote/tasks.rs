@@ -117,7 +117,7 @@ fn request(args: &TasksArgs) -> ListTasksRequest {
 }
 
 fn write_page(page: &ListTasksResponse) -> Result<()> {
-    page.tasks.iter().try_for_each(|task| write_line(&line(task)))
+    page.tasks.iter().try_for_each(|task| write_line(line(task)))
 }
 
 /// A task on a line: its id first, for programs that cut.

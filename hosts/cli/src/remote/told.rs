@@ -46,7 +46,7 @@ impl Contact<'_> {
         }
         let id = sanitize_remote_line(task.id.as_str(), 200);
         let agent = remote.name();
-        write_line(&format!(
+        write_line(format!(
             "Agent \"{agent}\": task {id} has the answer and has not gone on yet."
         ))?;
         note(&format!("To ask how it stands: {}", self.command("status", &[&id])));
