@@ -21,10 +21,12 @@ static ALONE: Mutex<()> = Mutex::new(());
 const MIB: usize = 1 << 20;
 /// The largest answer of a call: two files of ten mebibytes in base64, and four more.
 const ANSWER: usize = 10 * MIB * 8 / 3 + 4 * MIB;
-/// What is read as a large document is, and no larger than that takes time.
-const LONG: usize = 9 * MIB;
+/// What is read as a large document is, and no larger, as that takes time.
+const LONG: usize = 8 * MIB + MIB / 4;
 /// What suffices to be many times as much in memory.
-const MANY: usize = 3 * MIB;
+const MANY: usize = 3 * MIB / 2;
+/// More than any room of a document takes of one string.
+const NOTICED: usize = 9 * MIB / 2;
 /// The largest card.
 const CARD: usize = MIB;
 /// What may be allocated beside the document when it is not text.
@@ -114,9 +116,12 @@ fn many_parts_cost_no_more_than_their_text() {
 #[test]
 fn files_beyond_those_kept_are_counted_and_their_text_is_kept() {
     let _alone = alone();
-    let json = filled(ANSWER, PARTS, r#"{"raw":"QQ==","filename":"$.txt"},{"text":"$;"}"#, "]}]}");
+    // As long as the largest answer, which has the least room.
+    let item = r#"{"raw":"QQ==","filename":"$.txt"},{"text":"$;"}"#;
+    let mut json = filled(2 * MANY, PARTS, item, "]}]}");
+    json.push_str(&" ".repeat(ANSWER - json.len()));
     let files = json.matches("\"raw\"").count();
-    let task: Task = check("files and texts", ANSWER + STRUCTURE, || answer(&json));
+    let task: Task = check("files and texts", STRUCTURE, || answer(&json));
     let artifact = &task.artifacts[0];
     let kept =
         artifact.parts.iter().filter(|part| matches!(part.content, PartContent::Raw(_))).count();
@@ -186,29 +191,29 @@ fn long_histories_and_free_form_values_are_left_out() {
 #[test]
 fn content_that_is_as_long_as_the_document_is_there_once() {
     let _alone = alone();
-    let long = ANSWER - 300;
+    let long = LONG - 300;
     let whole = |text: &str| format!(r#"{PARTS}{{"{text}"}}]}}]}}"#);
     let plain = whole(&format!(r#"text":"{}"#, "x".repeat(long)));
-    let task: Task = check("plain text", ANSWER + SLACK, || answer(&plain));
+    let task: Task = check("plain text", LONG + SLACK, || answer(&plain));
     assert_eq!(task.artifacts[0].parts[0].as_text().map(str::len), Some(long));
     drop((task, plain));
     let lines = whole(&format!(r#"text":"{}"#, r"line\u00e9\n".repeat(long / 12)));
-    let task: Task = check("text with escapes", ANSWER + SLACK, || answer(&lines));
+    let task: Task = check("text with escapes", LONG + SLACK, || answer(&lines));
     assert_eq!(task.artifacts[0].parts[0].as_text(), Some("lineé\n".repeat(long / 12).as_str()));
     drop((task, lines));
     let file = whole(&format!(r#"raw":"{}"#, "abcd".repeat(long / 4)));
-    let task: Task = check("a file", ANSWER / 4 * 3 + SLACK, || answer(&file));
+    let task: Task = check("a file", LONG / 4 * 3 + SLACK, || answer(&file));
     drop((task, file));
     let file = whole(&format!(r#"raw":"{}=="#, r"Pz8\/".repeat(long / 5) + "PA"));
-    let task: Task = check("a file with escapes", ANSWER / 4 * 3 + SLACK, || answer(&file));
+    let task: Task = check("a file with escapes", LONG / 4 * 3 + SLACK, || answer(&file));
     let PartContent::Raw(bytes) = &task.artifacts[0].parts[0].content else { panic!("no file") };
     assert!(bytes.len() == long / 5 * 3 + 1 && bytes.ends_with(b"???<"), "{}", bytes.len());
     drop((task, file));
     let zeros = filled(MANY, &format!(r#"{PARTS}{{"data":["#), "0", "]}]}]}");
-    let task: Task = check("a list as data", ANSWER + SLACK, || answer(&zeros));
+    let task: Task = check("a list as data", MANY + SLACK / 2, || answer(&zeros));
     drop((task, zeros));
     let spaced = filled(MANY, &format!(r#"{PARTS}{{"data":["#), " 0 ", "]}]}]}");
-    let task: Task = check("a spaced list as data", ANSWER + SLACK, || answer(&spaced));
+    let task: Task = check("a spaced list as data", MANY + SLACK / 2, || answer(&spaced));
     let PartContent::Data(data) = &task.artifacts[0].parts[0].content else { panic!("no data") };
     assert!(data.as_str().starts_with("[0,0,0,") && data.as_str().len() < MANY);
 }
@@ -216,8 +221,8 @@ fn content_that_is_as_long_as_the_document_is_there_once() {
 #[test]
 fn long_names_and_wrong_types_are_not_copied() {
     let _alone = alone();
-    let long = "x".repeat(LONG - 300);
-    let escaped = r"\n".repeat(LONG / 2 - 300);
+    let long = "x".repeat(NOTICED);
+    let escaped = r"\n".repeat(NOTICED / 2);
     for text in [&long, &escaped] {
         for (name, json) in [
             ("id", format!(r#"{{"id":"{text}","status":{{}}}}"#)),
@@ -236,7 +241,7 @@ fn long_names_and_wrong_types_are_not_copied() {
         ] {
             // The parser keeps a copy of a text with escapes while it reads it.
             let copies = usize::from(text == &escaped || name == "base64");
-            let limit = copies * (LONG + SLACK) + SLACK;
+            let limit = copies * NOTICED + SLACK;
             let (read, peak) = measured(|| Task::from_wire(&json, WireLimits::Answer));
             println!("{name}: {} KiB, {}", peak >> 10, read.is_ok());
             assert!(peak < limit, "{name} takes {} MiB", peak / MIB);
@@ -324,7 +329,7 @@ fn errors_are_bounded() {
         "}}]}}",
     );
     check("details over HTTP", STRUCTURE, || HttpError::decode(404, json.as_bytes()));
-    let long = "x".repeat(ANSWER - 300);
+    let long = "x".repeat(NOTICED);
     for json in [
         format!(r#"{{"jsonrpc":"2.0","id":1,"error":{{"code":-1,"message":"{long}"}}}}"#),
         format!(r#"{{"jsonrpc":"2.0","id":1,"error":"{long}"}}"#),
@@ -424,13 +429,15 @@ fn requests_are_refused_by_the_place_that_is_too_large() {
             "]}}",
         ),
     ] {
+        let is_data = place.ends_with("data");
+        let size = if is_data { 5 * MIB } else { MANY };
         let json = filled(
-            2 * MANY,
+            size,
             &format!(r#"{{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{{{before}"#),
             item,
             &format!("{after}}}"),
         );
-        let limit = if place.ends_with("data") { 2 * MANY + SLACK } else { STRUCTURE };
+        let limit = if is_data { size + SLACK } else { STRUCTURE };
         let error = check(place, limit, || {
             RpcRequest::decode(json.as_bytes()).unwrap().params::<SendMessageRequest>().unwrap_err()
         });
@@ -440,13 +447,12 @@ fn requests_are_refused_by_the_place_that_is_too_large() {
         let data = error.data.unwrap();
         assert_eq!(data[1]["fieldViolations"][0]["field"], place);
     }
-    let long = "x".repeat(ANSWER - 300);
+    let long = "x".repeat(LONG - 300);
     for text in ["text", "url"] {
         let json = format!(r#"{{{message}{{"{text}":"{long}"}}]}}}}"#);
-        let error = check(text, ANSWER + SLACK, || {
-            SendMessageRequest::from_wire(&json, WireLimits::Request)
-        })
-        .unwrap_err();
+        let error =
+            check(text, LONG + SLACK, || SendMessageRequest::from_wire(&json, WireLimits::Request))
+                .unwrap_err();
         assert!(error.to_string().starts_with(&format!("`message.parts[0].{text}`: with this the request has more than 4194304 bytes of text")), "{error}");
     }
     let json = format!(r#"{{"jsonrpc":"2.0","id":"{long}","method":"x"}}"#);
