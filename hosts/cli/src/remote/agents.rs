@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use anyhow::Result;
+use futures::{StreamExt as _, stream};
 use serde_json::{Value, json};
 use volcanic_a2a_client::{
     AGENTS_FILE, AgentEntry, ClientError, RemoteAgent, read_agents, sanitize_remote_line,
@@ -17,6 +18,9 @@ use crate::{
     workspace,
 };
 
+/// How many agents are asked for their card at the same time.
+const CARDS_AT_ONCE: usize = 16;
+
 /// The longest text of a card that is shown on a line, in characters.
 const CARD_LINE: usize = 300;
 
@@ -28,8 +32,8 @@ pub(crate) async fn agents(args: &AgentsArgs, config: &CliConfig, format: Format
     workspace::open(&args.at.workspace)?;
     let caller = Caller::new(&args.at, config)?;
     let file = read_agents(&args.at.workspace).or_usage()?;
-    let asked =
-        futures::future::join_all(file.agents.iter().map(|entry| caller.connect(entry))).await;
+    let asked = stream::iter(&file.agents).map(|entry| caller.connect(entry));
+    let asked: Vec<_> = asked.buffered(CARDS_AT_ONCE).collect().await;
     let pairs = file.agents.iter().zip(&asked);
     if format == Format::Json {
         let agents: Vec<Value> = pairs.map(|(entry, asked)| agent_json(entry, asked)).collect();

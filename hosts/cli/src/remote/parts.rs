@@ -5,7 +5,7 @@ use std::{io::Read as _, path::Path};
 use anyhow::{Context as _, Result};
 use url::Url;
 use volcanic_a2a_client::read_attachments;
-use volcanic_a2a_types::{Part, PartContent};
+use volcanic_a2a_types::{JsonText, Part, PartContent};
 use volcanic_base::read_text_to_limit;
 
 use super::Contact;
@@ -64,10 +64,11 @@ fn data(said: &str, input: &mut Input) -> Result<Part> {
         None if said == "-" => (input.read("--data")?, "standard input".to_owned()),
         None => (said.to_owned(), "what was given".to_owned()),
     };
-    let value: serde_json::Value = serde_json::from_str(&text).map_err(|error| {
+    let json: JsonText = serde_json::from_str(&text).map_err(|error| {
         UsageError::new(format!("--data: {place} is no JSON: {error} (a file is named @FILE)"))
     })?;
-    Ok(Part::data(value))
+    // As it was written: a tree would round its numbers and sort its members.
+    Ok(Part::new(PartContent::Data(json)))
 }
 
 /// A link, with the last word of its path as the name of what is there.
@@ -103,5 +104,18 @@ impl Input {
             return Err(UsageError::new(text).into());
         }
         Ok(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_goes_out_as_it_was_written() {
+        let mut input = Input { is_read: true, limit: 0 };
+        let part = data(r#"{"b": 12345678901234567890123, "a": 1.10}"#, &mut input).unwrap();
+        let sent = serde_json::to_string(&part).unwrap();
+        assert_eq!(sent, r#"{"data":{"b":12345678901234567890123,"a":1.10}}"#);
     }
 }
