@@ -39,6 +39,7 @@ use events::Expected;
 use line::Line;
 use operation::StreamMessage;
 
+pub use card::ServedCard;
 pub use events::EventStream;
 pub use mask::KeyMask;
 
@@ -52,6 +53,8 @@ struct Inner {
     name: String,
     origin: String,
     card: Arc<AgentCard>,
+    /// Which interface of the card is called.
+    interface: usize,
     binding: Binding,
     /// How the public card came here; `None` if it was at hand.
     read: Option<ReadCard>,
@@ -149,12 +152,12 @@ impl RemoteAgent {
         card: Arc<AgentCard>,
         read: Option<ReadCard>,
     ) -> Result<Self, ClientError> {
-        let target = card::choose(entry, &card, line);
-        let binding = target
-            .and_then(|target| Binding::new(Arc::clone(line), &card, target))
-            .map_err(|error| line.masked(error))?;
+        let target = card::choose(entry, &card, line).map_err(|error| line.masked(error))?;
+        let interface = target.interface;
+        let binding = Binding::new(Arc::clone(line), &card, target);
+        let binding = binding.map_err(|error| line.masked(error))?;
         let (name, origin) = (entry.name.to_string(), entry.origin());
-        let inner = Inner { name, origin, card, binding, read };
+        let inner = Inner { name, origin, card, interface, binding, read };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -178,6 +181,11 @@ impl RemoteAgent {
     /// [`sanitize_remote_line`](crate::sanitize_remote_line).
     pub fn card(&self) -> &AgentCard {
         &self.inner.card
+    }
+
+    /// Which of the card's interfaces is called, counted from 0.
+    pub fn interface_index(&self) -> usize {
+        self.inner.interface
     }
 
     /// Whether the agent can be subscribed to.

@@ -1,7 +1,9 @@
 //! The agent's card: where it is, and which of its interfaces is used.
 
+use std::error::Error;
+
 use bytes::Bytes;
-use http::{HeaderValue, Request, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Request, StatusCode, header};
 use tokio::time::Instant;
 use url::Url;
 use volcanic_a2a_types::{
@@ -17,8 +19,10 @@ use crate::{
 };
 
 mod kept;
+mod served;
 
 pub(super) use kept::KeptCard;
+pub use served::ServedCard;
 
 /// How much of a card's own words is told in an error, in characters.
 const MAX_WORD: usize = 200;
@@ -28,6 +32,8 @@ const MAX_WORD: usize = 200;
 pub(super) struct CallTarget {
     pub(super) url: Url,
     pub(super) tenant: Option<String>,
+    /// Which interface of the card it is.
+    pub(super) interface: usize,
     pub(super) binding: AgentBinding,
     pub(super) protocol: AgentProtocol,
     pub(super) policy: GuardPolicy,
@@ -48,13 +54,41 @@ pub(super) fn card_url(base: &Url) -> Url {
     url
 }
 
-/// Reads the public card, or finds that `known`, which must be the answer to the same request, has not changed. The key is
-/// not sent: cards are public, and which header it goes into stands in the card.
+/// Reads the public card, or finds that `known`, which must be the answer to the same request, has not changed.
 pub(super) async fn fetch(
     line: &Line,
     base: &Url,
     known: Option<&KeptCard>,
 ) -> Result<KeptCard, ClientError> {
+    let known = known.filter(|known| !known.validators().is_empty());
+    match (ask(line, base, known.map(KeptCard::validators)).await?, known) {
+        (Answer::Card { headers, text }, _) => {
+            let card = v03::read_card(&text).map_err(|error| invalid(line, &error))?;
+            Ok(KeptCard::new(card, &headers))
+        }
+        (Answer::Unchanged(headers), Some(known)) => Ok(known.renewed(&headers)),
+        (Answer::Unchanged(_), None) => Err(unasked(line)),
+    }
+}
+
+/// What comes of asking for a card.
+enum Answer {
+    /// It is the one that is known; the headers are newer.
+    Unchanged(HeaderMap),
+    /// It is there.
+    Card {
+        headers: HeaderMap,
+        /// Without our secrets.
+        text: String,
+    },
+}
+
+/// Asks for the public card. The key is not sent: cards are public, and which header it goes into stands in the card.
+async fn ask(
+    line: &Line,
+    base: &Url,
+    validators: Option<&HeaderMap>,
+) -> Result<Answer, ClientError> {
     let url = card_url(base);
     let mut request = Request::get(url.as_str())
         .body(Bytes::new())
@@ -63,20 +97,14 @@ pub(super) async fn fetch(
     line.add_headers(headers);
     headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
     headers.insert(VERSION_HEADER, HeaderValue::from_static("1.0"));
-    let known = known.filter(|known| !known.validators().is_empty());
-    if let Some(known) = known {
-        headers.extend(known.validators().clone());
+    if let Some(validators) = validators {
+        headers.extend(validators.clone());
     }
     let deadline = Instant::now() + line.config.card_timeout;
     let response = line.open(request, CallKind::Call, deadline).await?;
     let status = response.status();
     if status == StatusCode::NOT_MODIFIED {
-        return match known {
-            Some(known) => Ok(known.renewed(response.headers())),
-            None => {
-                Err(line.card_error("the agent says that it has not changed, but was not asked"))
-            }
-        };
+        return Ok(Answer::Unchanged(response.into_parts().0.headers));
     }
     if status == StatusCode::NOT_FOUND {
         return Err(line.card_error(format!("there is none at {}", shown(&url))));
@@ -92,13 +120,17 @@ pub(super) async fn fetch(
     }
     let (head, body) = response.into_parts();
     let body = line.read(body, line.config.card_limit, deadline).await?;
-    let invalid = |reason: &str| {
-        let reason = sanitize_remote_line(reason, MAX_WORD);
-        line.card_error(format!("it is not valid: {reason}"))
-    };
-    let body = str::from_utf8(&body).map_err(|error| invalid(&error.to_string()))?;
-    let card = v03::read_card(body).map_err(|error| invalid(&error.to_string()))?;
-    Ok(KeptCard::new(card, &head.headers))
+    let text = String::from_utf8(body.into()).map_err(|error| invalid(line, &error))?;
+    Ok(Answer::Card { headers: head.headers, text })
+}
+
+fn invalid(line: &Line, error: &dyn Error) -> ClientError {
+    let reason = sanitize_remote_line(&error.to_string(), MAX_WORD);
+    line.card_error(format!("it is not valid: {reason}"))
+}
+
+fn unasked(line: &Line) -> ClientError {
+    line.card_error("the agent says that it has not changed, but was not asked")
 }
 
 /// Takes the first interface that we speak and the entry wants, of 1.0 if there is one, and checks that we may go there.
@@ -108,17 +140,17 @@ pub(super) fn choose(
     line: &Line,
 ) -> Result<CallTarget, ClientError> {
     let fitting = || {
-        let spoken = card.supported_interfaces.iter().filter_map(|interface| {
+        let spoken = card.supported_interfaces.iter().enumerate().filter_map(|(at, interface)| {
             let (binding, protocol) = spoken(interface)?;
-            Some((interface, binding, protocol))
+            Some((at, interface, binding, protocol))
         });
-        spoken.filter(|(_, binding, protocol)| {
+        spoken.filter(|(_, _, binding, protocol)| {
             entry.binding.is_none_or(|wanted| wanted == *binding)
                 && entry.protocol.is_none_or(|wanted| wanted == *protocol)
         })
     };
-    let (interface, binding, protocol) = fitting()
-        .find(|(_, _, protocol)| *protocol == AgentProtocol::V1)
+    let (at, interface, binding, protocol) = fitting()
+        .find(|(_, _, _, protocol)| *protocol == AgentProtocol::V1)
         .or_else(|| fitting().next())
         .ok_or_else(|| line.card_error(offered(card, entry)))?;
     let url = card_url(&entry.url)
@@ -138,7 +170,7 @@ pub(super) fn choose(
     }
     // What the card names must be sent as it is (specification: 8.3.2); ours is for those that leave it open.
     let tenant = interface.tenant.clone().or_else(|| entry.tenant.clone());
-    Ok(CallTarget { url, tenant, binding, protocol, policy, is_trusted })
+    Ok(CallTarget { url, tenant, interface: at, binding, protocol, policy, is_trusted })
 }
 
 /// An address that may be anything, up to where secrets may begin in it.

@@ -5,10 +5,14 @@ use axum::{
     response::{IntoResponse as _, Redirect},
 };
 use serde_json::json;
-use volcanic_a2a_client::{ClientConfig, ClientError};
+use volcanic_a2a_client::{
+    AgentEntry, ClientConfig, ClientError, RemoteAgent, ServedCard, plain_keys,
+};
+use volcanic_a2a_types::CardHeaders;
 
 use crate::agent::{
-    Running, Script, card, connect, connect_with, connected, entry, error, keyed, network, result,
+    KEY, LIMIT, Running, Script, card, connect, connect_with, connected, entry, error, keyed,
+    network, result,
 };
 
 fn silent() -> Script {
@@ -139,4 +143,80 @@ async fn public_card_stays_when_the_extended_one_fails() {
     let running = Running::start(&script).await;
     let agent = connect(&keyed(running.entry())).await.unwrap();
     assert_eq!((agent.card().name.as_str(), script.calls().len()), ("Test agent", 1));
+}
+
+async fn served(entry: &AgentEntry, config: &ClientConfig) -> Result<ServedCard, ClientError> {
+    let keys = plain_keys();
+    let reading = RemoteAgent::served_card(entry, network(), &keys, config);
+    tokio::time::timeout(LIMIT, reading).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_card_is_had_as_it_is_served_also_if_it_is_of_no_use() {
+    let script = silent().with_card(|_| {
+        let headers =
+            [("content-type", "text/html"), ("cache-control", "public"), ("etag", "\"1\"")];
+        (headers, axum::response::AppendHeaders([("cache-control", "max-age=5")]), "{ <html>\n")
+            .into_response()
+    });
+    let running = Running::start(&script).await;
+    let card = served(&keyed(running.entry()), &ClientConfig::default()).await.unwrap();
+    let headers = CardHeaders {
+        content_type: Some("text/html".to_owned()),
+        cache_control: Some("public, max-age=5".to_owned()),
+        etag: Some("\"1\"".to_owned()),
+    };
+    assert_eq!(card, ServedCard { text: "{ <html>\n".to_owned(), headers });
+    assert_eq!((script.seen().len(), script.seen()[0].header("x-api-key")), (1, None));
+    for (status, expected) in [(404, "there is none at"), (304, "was not asked"), (500, "HTTP 500")]
+    {
+        let status = StatusCode::from_u16(status).unwrap();
+        let script = silent().with_card(move |_| status.into_response());
+        let running = Running::start(&script).await;
+        let error = served(&running.entry(), &ClientConfig::default()).await.unwrap_err();
+        assert!(error.to_string().contains(expected), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_served_card_repeats_of_a_key_is_masked() {
+    let script = silent().with_card(|_| {
+        let headers = [("content-type", KEY), ("cache-control", KEY), ("etag", KEY)];
+        (headers, format!("{{\"name\": \"{KEY}\"}}")).into_response()
+    });
+    let running = Running::start(&script).await;
+    for shows_secrets in [false, true] {
+        let config = ClientConfig { shows_secrets, ..ClientConfig::default() };
+        let ServedCard { text, headers } = served(&keyed(running.entry()), &config).await.unwrap();
+        let told = [Some(text), headers.content_type, headers.cache_control, headers.etag];
+        for told in told.map(Option::unwrap) {
+            assert_eq!(told.contains(KEY), shows_secrets, "{told}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_extended_card_is_had_as_it_is_written() {
+    let extended = json!({"name": "Extended", "more": [1.50], "url": "http://x/"});
+    for interface in [
+        json!({"url": "/a2a", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}),
+        json!({"url": "/a2a", "protocolBinding": "JSONRPC", "protocolVersion": "0.3"}),
+        json!({"url": "/rest", "protocolBinding": "HTTP+JSON", "protocolVersion": "1.0"}),
+    ] {
+        let answer = extended.clone();
+        let script = Script::new(move |seen| match seen.body["method"].as_str() {
+            Some("GetExtendedAgentCard" | "agent/getAuthenticatedExtendedCard") => {
+                result(seen, &answer)
+            }
+            _ => axum::Json(answer.clone()).into_response(),
+        });
+        let offer = json!({"supportedInterfaces": [
+            {"url": "/a2a", "protocolBinding": "GRPC", "protocolVersion": "1.0"}, interface]});
+        let script = script.with_card(move |_| card(&offer).into_response());
+        let running = Running::start(&script).await;
+        let agent = connect(&keyed(running.entry())).await.unwrap();
+        assert_eq!(agent.interface_index(), 1);
+        assert_eq!(agent.extended_card_text().await.unwrap().to_value(), extended, "{interface}");
+        assert_eq!(script.calls()[0].header("x-api-key"), Some(KEY));
+    }
 }
