@@ -107,6 +107,12 @@ pub(crate) fn append_compact(json: &str, end: &mut String) -> Result<(), &'stati
     Ok(())
 }
 
+/// How long JSON whose grammar has been checked is without what is between its tokens.
+pub(crate) fn compact_length(json: &str) -> usize {
+    let mut keeps = token_characters();
+    json.chars().filter(|character| keeps(*character)).map(char::len_utf8).sum()
+}
+
 /// Tells of each character of a JSON in turn whether it belongs to a token.
 fn token_characters() -> impl FnMut(char) -> bool {
     let (mut is_quoted, mut is_escaped) = (false, false);

@@ -13,10 +13,11 @@ use serde::{
     de::{self, DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor},
     ser::SerializeMap as _,
 };
-use serde_json::Value;
+use serde_json::{Value, value::RawValue};
 
 use crate::{
     JsonObject, JsonText,
+    json_text::compact_length,
     wire::{
         self, Key, KeySeed, Reading, Slot, WireItem, json, kind,
         text::{TextSeed, read_quoted, unescape},
@@ -283,6 +284,13 @@ impl<'de> Visitor<'de> for PartVisitor<'_> {
 
 /// Reads any value as its JSON.
 fn read_data<'de, A: MapAccess<'de>>(map: &mut A, reading: &Reading) -> Result<JsonText, A::Error> {
+    if reading.is_request() {
+        // Data that a request may not have is not copied.
+        let raw: &'de RawValue = map.next_value()?;
+        let length = compact_length(raw.get());
+        reading.take_text(length)?;
+        return serde_json::from_str(raw.get()).map_err(de::Error::custom);
+    }
     let data: JsonText = map.next_value()?;
     reading.take_text(data.as_str().len())?;
     Ok(data)

@@ -54,9 +54,21 @@ impl<'de> DeserializeSeed<'de> for TextSeed<'_> {
     ) -> Result<Option<String>, D::Error> {
         let text = if self.0.is_large() {
             let Some(raw) = read_quoted(deserializer)? else { return Ok(None) };
+            // Of a text that a request may not have, no more is kept than tells so.
+            let most = if self.0.is_request() { self.0.text_left() } else { usize::MAX };
             // Escapes never are shorter than what they stand for.
-            let mut text = String::with_capacity(raw.len());
-            unescape(raw, |piece| text.push_str(piece)).map_err(de::Error::custom)?;
+            let mut text = String::with_capacity(raw.len().min(most));
+            let mut length = 0;
+            let unescaped = unescape(raw, |piece| {
+                length += piece.len();
+                if length <= most {
+                    text.push_str(piece);
+                }
+            });
+            unescaped.map_err(de::Error::custom)?;
+            if length > most {
+                self.0.take_text(length)?;
+            }
             text
         } else {
             let Some(text) = Option::<String>::deserialize(deserializer)? else { return Ok(None) };
