@@ -4,7 +4,8 @@
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 use volcanic_a2a_types::{
-    FromWire, RpcOutcome, RpcRequest, RpcResponse, SendMessageRequest, SendMessageResponse, WireLimits, v03,
+    FromWire, RpcOutcome, RpcRequest, RpcResponse, SendMessageRequest, SendMessageResponse,
+    WireLimits, v03,
 };
 
 fuzz_target!(|body: &[u8]| {

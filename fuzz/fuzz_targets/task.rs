@@ -7,7 +7,9 @@ use volcanic_a2a_types::{
     FromWire, HttpError, ListTasksRequest, Route, StreamResponse, Task, WireLimits, v03,
 };
 
-fn twice<T: Serialize + DeserializeOwned + FromWire + PartialEq + std::fmt::Debug>(body: &[u8]) -> Option<T> {
+fn twice<T: Serialize + DeserializeOwned + FromWire + PartialEq + std::fmt::Debug>(
+    body: &[u8],
+) -> Option<T> {
     let read: T = serde_json::from_slice(body).ok()?;
     // Nothing of so small a document is left out.
     if let Ok(text) = std::str::from_utf8(body) {

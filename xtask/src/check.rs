@@ -12,6 +12,11 @@ pub(crate) fn run() -> Result<()> {
     // Of a workspace of their own, and held by their lock alone: nothing here can break them.
     let peers = ["fmt", "--check", "--manifest-path", "bench/peers/Cargo.toml"];
     shell::run(command("cargo").args(peers))?;
+    // One too; what its targets call may have changed.
+    let fuzz = ["fmt", "--check", "--manifest-path", "fuzz/Cargo.toml"];
+    shell::run(command("cargo").args(fuzz))?;
+    let fuzz = ["check", "--locked", "--manifest-path", "fuzz/Cargo.toml"];
+    shell::run(command("cargo").args(fuzz).args(["--target-dir", "target/fuzz/check"]))?;
     let clippy = [
         "clippy",
         "--workspace",

@@ -1,4 +1,7 @@
 //! How events change a task that is held in memory.
+//!
+//! This is for tasks of our own: nothing bounds what they grow to, and each change of status looks through the history. Who
+//! follows the task of somebody else takes events as hints and reads it.
 
 use crate::{
     Artifact, JsonObject, StreamResponse, Task, TaskArtifactUpdateEvent, TaskStatusUpdateEvent,
