@@ -162,6 +162,47 @@ async fn large_bodies_and_other_types_are_refused() {
 }
 
 #[tokio::test]
+async fn more_than_a_request_may_hold_is_refused_by_its_member() {
+    let remote = Setup::default().start().await;
+    let message = |rest: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":7,"method":"SendMessage","params":{{"message":{{"messageId":"m","role":"ROLE_USER",{rest}}}}}}}"#
+        )
+    };
+    let list = |item: &str, count: usize| vec![item; count].join(",");
+    for (field, limit, rest) in [
+        (
+            "message.parts",
+            "at most 1000 entries are taken",
+            format!(r#""parts":[{}]"#, list(r#"{"text":""}"#, 700_000)),
+        ),
+        (
+            "message.extensions",
+            "at most 1000 entries are taken",
+            format!(r#""parts":[{{"text":"x"}}],"extensions":[{}]"#, list(r#""e""#, 1001)),
+        ),
+        (
+            "message.parts[0].data",
+            "more than 4194304 bytes of text and data",
+            format!(r#""parts":[{{"data":[{}]}}]"#, list("0", 2_200_000)),
+        ),
+        (
+            "message.metadata.a",
+            "more values than 1048576 bytes of memory hold",
+            format!(r#""parts":[{{"text":"x"}}],"metadata":{{"a":[{}]}}"#, list("0", 100_000)),
+        ),
+    ] {
+        let answer = raw(&remote, &message(&rest)).await;
+        assert_eq!(answer["error"]["code"], -32602, "{field}: {answer}");
+        let violation = &answer["error"]["data"][1]["fieldViolations"][0];
+        assert_eq!(violation["field"], field, "{answer}");
+        let told = violation["description"].as_str().unwrap();
+        assert!(told.contains(limit), "{field}: {told}");
+    }
+    assert_eq!(remote.call("ListTasks", json!({})).await["totalSize"], 0);
+}
+
+#[tokio::test]
 async fn pages_of_other_names_for_this_machine_are_turned_away() {
     let remote = Setup::default().start().await;
     let body = r#"{"jsonrpc":"2.0","id":7,"method":"ListTasks"}"#;
