@@ -244,8 +244,8 @@ impl RemoteAgent {
         self.inner.binding.call_for_card(&request).await
     }
 
-    /// Sends a message. The task or message that comes back belongs to the task and context of the message, if it names
-    /// some.
+    /// Sends a message. A task that comes back belongs to the task and context of the message, if it names some; what a
+    /// message that comes back names is as the agent says.
     ///
     /// # Errors
     ///
