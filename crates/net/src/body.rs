@@ -1,6 +1,11 @@
 //! The body of an answer, read piece by piece.
 
-use std::fmt;
+use std::{
+    fmt,
+    future::poll_fn,
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
 
 use bytes::{Bytes, BytesMut};
 use http_body::Body;
@@ -39,14 +44,27 @@ impl NetBody {
     ///
     /// Nothing is lost when the future is dropped.
     pub async fn next_chunk(&mut self) -> Option<Result<Bytes, NetError>> {
+        poll_fn(|context| self.poll_chunk(context)).await
+    }
+
+    /// The same for those who poll.
+    ///
+    /// # Errors
+    ///
+    /// [`NetError::Closed`] if the connection broke before the end.
+    pub fn poll_chunk(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Bytes, NetError>>> {
         loop {
-            match self.frames.frame().await? {
-                Ok(frame) => {
+            match ready!(Pin::new(&mut self.frames).poll_frame(context)) {
+                Some(Ok(frame)) => {
                     if let Ok(data) = frame.into_data() {
-                        return Some(Ok(data));
+                        return Poll::Ready(Some(Ok(data)));
                     }
                 }
-                Err(error) => return Some(Err(error)),
+                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+                None => return Poll::Ready(None),
             }
         }
     }

@@ -9,6 +9,7 @@ use std::{
     collections::HashMap,
     fmt,
     future::poll_fn,
+    hash::{Hash, Hasher},
     pin::{Pin, pin},
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::Duration,
@@ -17,7 +18,7 @@ use std::{
 use bytes::Bytes;
 use http::{
     HeaderValue, Request, Response, Uri,
-    header::HOST,
+    header::{Entry, HOST},
     uri::{Authority, PathAndQuery, Scheme},
 };
 use http_body_util::Full;
@@ -69,14 +70,32 @@ pub(crate) struct PoolConfig {
 }
 
 /// Whom a connection leads to.
-type Place = (Scheme, Authority);
+#[derive(Clone, Eq)]
+struct Place(Scheme, Authority);
+
+/// Places are compared as they are written. Authorities fold case, character by character, which took longer than the rest
+/// of finding a connection; in URLs hosts are in lower case, and one that is not is a place of its own.
+impl PartialEq for Place {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0 && self.1.as_str() == other.1.as_str()
+    }
+}
+
+impl Hash for Place {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write(self.1.as_str().as_bytes());
+        state.write_u8(u8::from(self.0 == Scheme::HTTPS));
+    }
+}
 
 /// An HTTP/1 connection: how to ask, and what must be polled for anything to happen.
 struct Line {
     sender: http1::SendRequest<Body>,
     connection: Open,
     /// Wakes whoever waits for either.
-    quiet: Arc<Quiet>,
+    quiet: Quiet,
+    /// What requests say in `Host`; `None` if that cannot be said.
+    host: Option<HeaderValue>,
 }
 
 /// Boxed, since it is large and changes hands with each call.
@@ -125,7 +144,7 @@ impl Pool {
     pub(crate) async fn send(&self, request: Request<Body>) -> Result<Response<NetBody>, NetError> {
         let uri = request.uri().clone();
         let place = match (uri.scheme(), uri.authority()) {
-            (Some(scheme), Some(authority)) => (scheme.clone(), authority.clone()),
+            (Some(scheme), Some(authority)) => Place(scheme.clone(), authority.clone()),
             (_, None) | (None, _) => {
                 return Err(NetError::Unusable { reason: "the url is not absolute" });
             }
@@ -140,7 +159,8 @@ impl Pool {
                 },
             }
         }
-        let way = self.dial(&uri, &place).await?;
+        // Boxed, since it is large and rare: every call would carry the room for it.
+        let way = Box::pin(self.dial(&uri, &place)).await?;
         self.send_over(way, request, &uri, &place)
             .await
             .map_err(|failed| NetError::closed(failed.into_error()))
@@ -159,7 +179,7 @@ impl Pool {
                 Ok(sender.try_send_request(request).await?.map(NetBody::new))
             }
             Way::Alone(line) => {
-                address(&mut request, uri);
+                address(&mut request, uri, line.host.as_ref());
                 let (response, line) = line.exchange(request).await?;
                 let home = (Arc::clone(&self.shelf), place.clone());
                 Ok(response.map(|incoming| NetBody::new(Answer::new(incoming, line, home))))
@@ -174,7 +194,8 @@ impl Pool {
             let (sender, connection) =
                 http1::Builder::new().handshake(stream).await.map_err(NetError::closed)?;
             let connection = Box::new(connection);
-            return Ok(Way::Alone(Line { sender, connection, quiet: Arc::default() }));
+            let line = Line { sender, connection, quiet: Quiet::default(), host: host_of(uri) };
+            return Ok(Way::Alone(line));
         }
         let (sender, connection) =
             self.multiplex.handshake(stream).await.map_err(NetError::closed)?;
@@ -187,19 +208,21 @@ impl Pool {
 }
 
 /// Writes the target as HTTP/1 wants it: the path, and the host in a header of its own.
-fn address(request: &mut Request<Body>, uri: &Uri) {
+fn address(request: &mut Request<Body>, uri: &Uri, host: Option<&HeaderValue>) {
     let path = uri.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
     *request.uri_mut() = path.into();
-    if !request.headers().contains_key(HOST) {
-        let host = uri.host().unwrap_or_default();
-        let default = if uri.scheme() == Some(&Scheme::HTTPS) { 443 } else { 80 };
-        let host = match uri.port_u16() {
-            Some(port) if port != default => HeaderValue::try_from(format!("{host}:{port}")),
-            Some(_) | None => HeaderValue::from_str(host),
-        };
-        if let Ok(host) = host {
-            request.headers_mut().insert(HOST, host);
-        }
+    if let (Entry::Vacant(place), Some(host)) = (request.headers_mut().entry(HOST), host) {
+        place.insert(host.clone());
+    }
+}
+
+/// The host as a header names it: with the port, unless that goes without saying.
+fn host_of(uri: &Uri) -> Option<HeaderValue> {
+    let host = uri.host().unwrap_or_default();
+    let default = if uri.scheme() == Some(&Scheme::HTTPS) { 443 } else { 80 };
+    match uri.port_u16() {
+        Some(port) if port != default => HeaderValue::try_from(format!("{host}:{port}")).ok(),
+        Some(_) | None => HeaderValue::from_str(host).ok(),
     }
 }
 
@@ -210,7 +233,7 @@ impl Line {
         self,
         request: Request<Body>,
     ) -> Result<(Response<Incoming>, Option<Self>), TrySendError<Request<Body>>> {
-        let Self { mut sender, connection, quiet } = self;
+        let Self { mut sender, connection, quiet, host } = self;
         let mut connection = Some(connection);
         let mut response = pin!(sender.try_send_request(request));
         let response = poll_fn(|context| {
@@ -221,7 +244,7 @@ impl Line {
             })
         })
         .await?;
-        Ok((response, connection.map(|connection| Self { sender, connection, quiet })))
+        Ok((response, connection.map(|connection| Self { sender, connection, quiet, host })))
     }
 
     /// Lets the connection notice what has happened to it, and says whether it can be used.

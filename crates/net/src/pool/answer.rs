@@ -28,30 +28,35 @@ impl Answer {
         Self { incoming, line, home, failure: None }
     }
 
-    /// Lets the connection do what it can.
-    fn drive(&mut self, context: &mut Context<'_>) {
-        if let Some(line) = &mut self.line
-            && let Poll::Ready(ended) = Pin::new(&mut line.connection).poll(context)
-        {
-            self.line = None;
-            self.failure = ended.err();
-        }
-    }
-
-    fn poll_incoming(
+    /// Lets the connection do what it can, and takes what that brings.
+    fn poll_driven(
         &mut self,
+        mut line: Line,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        // First what the connection has read, so that the body finds it there and need not be woken for it.
-        self.drive(context);
-        match Pin::new(&mut self.incoming).poll_frame(context) {
-            Poll::Ready(frame) => Poll::Ready(frame),
-            Poll::Pending => {
-                // Only now the connection knows that more is wanted.
-                self.drive(context);
-                Pin::new(&mut self.incoming).poll_frame(context)
+        let Self { incoming, failure, .. } = self;
+        let Line { connection, quiet, .. } = &mut line;
+        let mut is_open = true;
+        let polled = quiet.poll(context, |context| {
+            let mut drive = |context: &mut Context<'_>| {
+                if is_open && let Poll::Ready(ended) = Pin::new(&mut *connection).poll(context) {
+                    is_open = false;
+                    *failure = ended.err();
+                }
+            };
+            // First what the connection has read, so that the body finds it there and need not be woken for it.
+            drive(context);
+            match Pin::new(&mut *incoming).poll_frame(context) {
+                Poll::Ready(frame) => Poll::Ready(frame),
+                Poll::Pending => {
+                    // Only now the connection knows that more is wanted.
+                    drive(context);
+                    Pin::new(&mut *incoming).poll_frame(context)
+                }
             }
-        }
+        });
+        self.line = is_open.then_some(line);
+        polled
     }
 
     fn put_back(&mut self) {
@@ -72,8 +77,8 @@ impl Body for Answer {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        let frame = match self.line.as_ref().map(|line| Arc::clone(&line.quiet)) {
-            Some(quiet) => ready!(quiet.poll(context, |context| self.poll_incoming(context))),
+        let frame = match self.line.take() {
+            Some(line) => ready!(self.poll_driven(line, context)),
             None => ready!(Pin::new(&mut self.incoming).poll_frame(context)),
         };
         if frame.is_some() {

@@ -24,29 +24,42 @@ const LOOKS: usize = 4;
 /// The waker of a connection, its requests and its answers. They wake each other all the time, mostly from within one
 /// poll of the task that drives them all; passed on, each of these would send that task through the scheduler, often to
 /// another thread.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Quiet {
+    signal: Arc<Signal>,
+    /// Made of the signal once: each poll needs it.
+    waker: Waker,
+}
+
+#[derive(Debug, Default)]
+struct Signal {
     state: AtomicU8,
     task: AtomicWaker,
+}
+
+impl Default for Quiet {
+    fn default() -> Self {
+        let signal = Arc::<Signal>::default();
+        Self { waker: Waker::from(Arc::clone(&signal)), signal }
+    }
 }
 
 impl Quiet {
     /// Polls with a waker that disturbs the task of `context` only after this has returned [`Poll::Pending`].
     pub(super) fn poll<T>(
-        self: &Arc<Self>,
+        &self,
         context: &mut Context<'_>,
         mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>,
     ) -> Poll<T> {
-        let waker = Waker::from(Arc::clone(self));
-        let mut inner = Context::from_waker(&waker);
+        let Signal { state, task } = &*self.signal;
+        let mut inner = Context::from_waker(&self.waker);
         for _ in 0..LOOKS {
-            self.state.store(BUSY, Ordering::SeqCst);
+            state.store(BUSY, Ordering::SeqCst);
             if let Poll::Ready(output) = poll(&mut inner) {
                 return Poll::Ready(output);
             }
-            self.task.register(context.waker());
-            let waits =
-                self.state.compare_exchange(BUSY, WAITING, Ordering::SeqCst, Ordering::SeqCst);
+            task.register(context.waker());
+            let waits = state.compare_exchange(BUSY, WAITING, Ordering::SeqCst, Ordering::SeqCst);
             if waits.is_ok() {
                 return Poll::Pending;
             }
@@ -56,16 +69,13 @@ impl Quiet {
     }
 
     /// Polls without waiting for anything.
-    pub(super) fn look<T>(
-        self: &Arc<Self>,
-        poll: impl FnOnce(&mut Context<'_>) -> Poll<T>,
-    ) -> Poll<T> {
-        self.state.store(BUSY, Ordering::SeqCst);
-        poll(&mut Context::from_waker(&Waker::from(Arc::clone(self))))
+    pub(super) fn look<T>(&self, poll: impl FnOnce(&mut Context<'_>) -> Poll<T>) -> Poll<T> {
+        self.signal.state.store(BUSY, Ordering::SeqCst);
+        poll(&mut Context::from_waker(&self.waker))
     }
 }
 
-impl Wake for Quiet {
+impl Wake for Signal {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
@@ -98,7 +108,7 @@ mod tests {
 
     #[test]
     fn what_happens_within_a_poll_is_looked_at_in_the_same_poll() {
-        let (quiet, (count, waker)) = (Arc::new(Quiet::default()), task());
+        let (quiet, (count, waker)) = (Quiet::default(), task());
         let mut looks = 0;
         let polled = quiet.poll(&mut Context::from_waker(&waker), |inner| {
             looks += 1;
@@ -113,7 +123,7 @@ mod tests {
 
     #[test]
     fn what_happens_later_wakes_the_task_once() {
-        let (quiet, (count, waker)) = (Arc::new(Quiet::default()), task());
+        let (quiet, (count, waker)) = (Quiet::default(), task());
         let mut kept = None;
         let polled = quiet.poll(&mut Context::from_waker(&waker), |inner| {
             kept = Some(inner.waker().clone());
@@ -128,7 +138,7 @@ mod tests {
 
     #[test]
     fn poll_that_never_comes_to_rest_gives_way_to_other_tasks() {
-        let (quiet, (count, waker)) = (Arc::new(Quiet::default()), task());
+        let (quiet, (count, waker)) = (Quiet::default(), task());
         let mut looks = 0;
         let polled = quiet.poll(&mut Context::from_waker(&waker), |inner| {
             looks += 1;
@@ -140,7 +150,7 @@ mod tests {
 
     #[test]
     fn nobody_is_woken_who_does_not_wait() {
-        let (quiet, (count, waker)) = (Arc::new(Quiet::default()), task());
+        let (quiet, (count, waker)) = (Quiet::default(), task());
         let mut kept = None;
         let polled = quiet.poll(&mut Context::from_waker(&waker), |inner| {
             kept = Some(inner.waker().clone());
