@@ -7,8 +7,10 @@ use crate::{
     AgentCard, CancelTaskRequest, DeleteTaskPushNotificationConfigRequest,
     GetExtendedAgentCardRequest, GetTaskPushNotificationConfigRequest, GetTaskRequest,
     ListTaskPushNotificationConfigsRequest, ListTaskPushNotificationConfigsResponse,
-    ListTasksRequest, ListTasksResponse, Message, SendMessageRequest, SendMessageResponse,
-    StreamResponse, SubscribeToTaskRequest, Task, TaskPushNotificationConfig, v03,
+    ListTasksRequest, ListTasksResponse, Message, RpcId, SendMessageRequest, SendMessageResponse,
+    StreamResponse, SubscribeToTaskRequest, Task, TaskPushNotificationConfig,
+    jsonrpc::result::read_result,
+    v03,
     wire::{Dialect, ItemSeed, Reading, WireItem, json::ValueSeed},
 };
 
@@ -43,6 +45,13 @@ pub trait FromWire: Sized {
     /// If it is not such an object; the error begins with the place, by the names of 1.0.
     fn from_wire_v03(json: &str) -> serde_json::Result<Self> {
         Self::from_wire(json, WireLimits::Answer)
+    }
+
+    /// Reads the result of the JSON-RPC response to the request `id`, under [`WireLimits::Answer`]. This is the short way for
+    /// what is usual: if there is nothing, [`RpcResponse::decode`](crate::RpcResponse::decode) and what follows it tell
+    /// whether there is a result after all, or what is wrong.
+    fn from_response(_json: &str, _id: &RpcId) -> Option<Self> {
+        None
     }
 }
 
@@ -83,6 +92,10 @@ macro_rules! from_wire {
         impl FromWire for $name {
             fn from_wire(json: &str, limits: WireLimits) -> serde_json::Result<Self> {
                 read(json, &reading(json, limits))
+            }
+
+            fn from_response(json: &str, id: &RpcId) -> Option<Self> {
+                read_result(json, id)
             }
 
             $(

@@ -11,6 +11,8 @@ use serde_json::{Number, Value, value::RawValue};
 
 use crate::{A2aErrorKind, ErrorInfo, FromWire, WireLimits, from_wire::read_text};
 
+pub(crate) mod result;
+
 /// Sends a message and waits for the answer.
 pub const METHOD_SEND_MESSAGE: &str = "SendMessage";
 /// Sends a message and follows what comes of it.

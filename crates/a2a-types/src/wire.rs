@@ -204,10 +204,11 @@ macro_rules! wire_object {
                 deserializer: D,
                 reading: &$crate::wire::Reading,
             ) -> Result<Self, D::Error> {
-                struct ObjectVisitor<'r>(&'r $crate::wire::Reading);
+                // Filled in place: the parser would move what is returned once more for each layer.
+                struct ObjectVisitor<'r>(&'r $crate::wire::Reading, &'r mut Option<$name>);
 
                 impl<'de> serde::de::Visitor<'de> for ObjectVisitor<'_> {
-                    type Value = $name;
+                    type Value = ();
 
                     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                         f.write_str(concat!("the object ", stringify!($name)))
@@ -217,8 +218,8 @@ macro_rules! wire_object {
                         Err($crate::wire::not_text(text, &self))
                     }
 
-                    fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<$name, A::Error> {
-                        let Self(reading) = self;
+                    fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+                        let Self(reading, object) = self;
                         $(let mut $field: $crate::wire::Slot<$type> = $crate::wire::Slot::Unseen;)*
                         $(let mut $extra = $crate::JsonObject::new();)?
                         $(let $omitted = reading.replace_omitted($crate::Omitted::default());)?
@@ -234,7 +235,7 @@ macro_rules! wire_object {
                                 _ => wire_object!(@unknown $name map key reading $($extra)?),
                             }
                         }
-                        Ok($name {
+                        *object = Some($name {
                             $(
                                 $field: $crate::wire::finish_member::<
                                     $crate::wire::kind::$kind,
@@ -244,11 +245,14 @@ macro_rules! wire_object {
                             )*
                             $($extra,)?
                             $($omitted: reading.replace_omitted($omitted),)?
-                        })
+                        });
+                        Ok(())
                     }
                 }
 
-                deserializer.deserialize_any(ObjectVisitor(reading))
+                let mut object = None;
+                deserializer.deserialize_any(ObjectVisitor(reading, &mut object))?;
+                object.ok_or_else($crate::wire::nothing)
             }
         }
 
@@ -342,10 +346,10 @@ macro_rules! wire_oneof {
                 deserializer: D,
                 reading: &$crate::wire::Reading,
             ) -> Result<Self, D::Error> {
-                struct OneofVisitor<'r>(&'r $crate::wire::Reading);
+                struct OneofVisitor<'r>(&'r $crate::wire::Reading, &'r mut Option<$name>);
 
                 impl<'de> serde::de::Visitor<'de> for OneofVisitor<'_> {
-                    type Value = $name;
+                    type Value = ();
 
                     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                         f.write_str(concat!("the object ", stringify!($name)))
@@ -355,9 +359,9 @@ macro_rules! wire_oneof {
                         Err($crate::wire::not_text(text, &self))
                     }
 
-                    fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<$name, A::Error> {
-                        let Self(reading) = self;
-                        let mut found: Option<(&'static str, $name)> = None;
+                    fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+                        let Self(reading, object) = self;
+                        let mut found: Option<&'static str> = None;
                         wire_oneof!(@unknown_init unknown $($unknown)?);
                         while let Some($crate::wire::Key(key)) = map.next_key_seed($crate::wire::KeySeed(reading))? {
                             match &*key {
@@ -368,24 +372,28 @@ macro_rules! wire_oneof {
                                             &mut slot, $json, &mut map, reading,
                                         )?;
                                         if let $crate::wire::Slot::Present(value) = slot {
-                                            if let Some((other, _)) = found {
+                                            if let Some(other) = found.replace($json) {
                                                 return Err($crate::wire::two_members(other, $json));
                                             }
-                                            found = Some(($json, $name::$variant(value)));
+                                            *object = Some($name::$variant(value));
                                         }
                                     }
                                 )*
                                 _ => wire_oneof!(@unknown map key reading unknown $($unknown)?),
                             }
                         }
-                        match found {
-                            Some((_, value)) => Ok(value),
-                            None => wire_oneof!(@none unknown $name [$($json)*] $($unknown)?),
+                        if found.is_none() {
+                            let none: Result<$name, A::Error> =
+                                wire_oneof!(@none unknown $name [$($json)*] $($unknown)?);
+                            *object = Some(none?);
                         }
+                        Ok(())
                     }
                 }
 
-                deserializer.deserialize_any(OneofVisitor(reading))
+                let mut object = None;
+                deserializer.deserialize_any(OneofVisitor(reading, &mut object))?;
+                object.ok_or_else($crate::wire::nothing)
             }
         }
 
@@ -460,6 +468,11 @@ pub(crate) fn skip_old<'de, A: MapAccess<'de>>(
         _ => return Ok(false),
     }
     Ok(true)
+}
+
+/// The error of an object that was passed over. No parser does that: it reads what is there or says why not.
+pub(crate) fn nothing<E: de::Error>() -> E {
+    E::custom("nothing was read")
 }
 
 pub(crate) use wire_object;

@@ -111,6 +111,66 @@ fn wrong_result_says_where() {
     );
 }
 
+/// The task in the response to request 1: the long way, and the short one, which may find nothing instead.
+fn both_ways(body: &str) -> (Option<Task>, Option<Task>) {
+    let response = RpcResponse::decode(body.as_bytes()).ok();
+    let response = response.filter(|response| response.id == RpcId::from(1));
+    let long = response.and_then(|response| response.result("GetTask").ok()?.ok());
+    (long, Task::from_response(body, &RpcId::from(1)))
+}
+
+const USUAL: &str = r#"{"id":1,"jsonrpc":"2.0","result":{"id":"t","status":{"state":"TASK_STATE_WORKING"},"x":[1]}}"#;
+
+#[test]
+fn what_is_usual_is_read_the_short_way() {
+    let task = r#""result":{"id":"t","status":{"state":"TASK_STATE_WORKING"},"x":[1]}"#;
+    for body in [
+        USUAL,
+        &format!(r#"{{{task},"jsonrpc":"2.0","id":1}}"#),
+        &format!(r#" {{ "jsonrpc" : "2.0" , "id" : 1 , "more" : {{}} , {task} }} "#),
+    ] {
+        let (long, short) = both_ways(body);
+        assert!(short.is_some() && short == long, "{body}");
+    }
+    let named = RpcId::from("one");
+    let body = USUAL.replace("\"id\":1", "\"id\":\"one\"");
+    assert!(Task::from_response(&body, &named).is_some());
+    assert!(Task::from_response(USUAL, &named).is_none());
+}
+
+#[test]
+fn short_way_finds_nothing_in_what_is_unusual() {
+    let wrong = [
+        USUAL.replace("\"id\":1", "\"id\":2"),
+        USUAL.replace("\"id\":1", "\"id\":\"1\""),
+        USUAL.replace("\"id\":1", "\"id\":null"),
+        USUAL.replace("\"id\":1", "\"id\":2,\"id\":1"),
+        USUAL.replace("\"id\":1", "\"id\":1,\"id\":1"),
+        USUAL.replace("\"id\":1,", ""),
+        USUAL.replace("2.0", "1.0"),
+        USUAL.replace("\"jsonrpc\":\"2.0\",", ""),
+        USUAL.replace("\"id\":1,", "\"id\":1,\"result\":{},"),
+        USUAL.replace("\"id\":1,", "\"id\":1,\"error\":{\"code\":1},"),
+        USUAL.replace("\"id\":\"t\"", "\"id\":7"),
+        format!("{USUAL}{USUAL}"),
+        format!("[{USUAL}]"),
+        "\"text\"".to_owned(),
+    ];
+    for body in wrong {
+        assert_eq!(both_ways(&body), (None, None), "{body}");
+    }
+}
+
+proptest::proptest! {
+    #[test]
+    fn short_way_never_finds_what_the_long_way_does_not(at in 0..USUAL.len(), byte in " -~", cut in 0_usize..3) {
+        let mut body = USUAL.to_owned();
+        body.replace_range(at..(at + cut).min(USUAL.len()), &byte);
+        let (long, short) = both_ways(&body);
+        proptest::prop_assert!(short.is_none() || short == long, "{}", body);
+    }
+}
+
 #[test]
 fn what_is_no_response_is_refused() {
     for body in [

@@ -153,14 +153,16 @@ pub(crate) fn make_room(end: &mut String, more: usize, reading: &Reading) {
 /// its surrogates.
 pub(crate) fn unescape(inside: &str, mut piece: impl FnMut(&str)) -> Result<(), &'static str> {
     const LONE: &str = "lone surrogate in a string";
-    let mut rest = inside;
-    while let Some(escape) = rest.find('\\') {
+    // What is left, and from where on escapes are looked for in it.
+    let (mut rest, mut from) = (inside, 0);
+    while let Some(escape) = next_escape(rest.as_bytes(), from) {
         piece(&rest[..escape]);
+        from = 0;
         let mut characters = rest[escape + 1..].chars();
         let character = match characters.next() {
+            Some('n') => '\n',
             Some('b') => '\u{8}',
             Some('f') => '\u{c}',
-            Some('n') => '\n',
             Some('r') => '\r',
             Some('t') => '\t',
             Some('u') => {
@@ -179,7 +181,11 @@ pub(crate) fn unescape(inside: &str, mut piece: impl FnMut(&str)) -> Result<(), 
                     _ => return Err(LONE),
                 }
             }
-            Some(itself) => itself,
+            Some(itself) => {
+                // It goes along with what follows it.
+                (rest, from) = (&rest[escape + 1..], itself.len_utf8());
+                continue;
+            }
             None => return Err("invalid escape in a string"),
         };
         piece(character.encode_utf8(&mut [0; 4]));
@@ -187,6 +193,29 @@ pub(crate) fn unescape(inside: &str, mut piece: impl FnMut(&str)) -> Result<(), 
     }
     piece(rest);
     Ok(())
+}
+
+/// Where the next backslash is, from `from` on. Escapes stand close to each other or not at all, so the nearest bytes are looked at here:
+/// to search in all of the rest costs more to begin than that.
+fn next_escape(text: &[u8], from: usize) -> Option<usize> {
+    const NEAR: usize = 32;
+    const ONES: u64 = u64::MAX / 255;
+    const BACKSLASHES: u64 = ONES * b'\\' as u64;
+    let text = text.get(from..)?;
+    let (near, far) = text.split_at(text.len().min(NEAR));
+    let (words, end) = near.as_chunks();
+    for (index, word) in words.iter().enumerate() {
+        // Zero where the backslashes are; subtracting one sets the highest bit of the first of them, and of none before.
+        let word = u64::from_le_bytes(*word) ^ BACKSLASHES;
+        let found = word.wrapping_sub(ONES) & !word & (ONES << 7);
+        if found != 0 {
+            return Some(from + index * size_of::<u64>() + found.trailing_zeros() as usize / 8);
+        }
+    }
+    let before = words.len() * size_of::<u64>();
+    let at_end = || end.iter().position(|byte| *byte == b'\\').map(|at| before + at);
+    let found = at_end().or_else(|| memchr::memchr(b'\\', far).map(|at| near.len() + at));
+    Some(from + found?)
 }
 
 /// Four hexadecimal digits and what follows them.
