@@ -101,8 +101,9 @@ impl Formatter for Harmless {
     }
 }
 
-fn is_harmful(character: char) -> bool {
-    matches!(character, '\u{7f}'..='\u{9f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+/// Whether a terminal would act upon it, or a display turn the direction of writing or break the line.
+pub(crate) fn is_harmful(character: char) -> bool {
+    matches!(character, '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Remote agents from the command line. None of these commands touches a watch of the assistant's.
 
-use std::sync::Arc;
+use std::{fmt::Write as _, sync::Arc};
 
 use anyhow::Result;
 use volcanic_a2a_client::{
@@ -15,7 +15,7 @@ use crate::{
     config::CliConfig,
     exit::{Exit, Failure, UsageError},
     home::Home,
-    output::Format,
+    output::{Format, is_harmful},
     workspace,
 };
 
@@ -44,6 +44,9 @@ pub(crate) use push_configs::push_config;
 pub(crate) use send::send;
 pub(crate) use tasks::{cancel, status, tasks};
 pub(crate) use watching::{subscribe, watch};
+
+/// The longest token of a page that is shown in a command, in bytes.
+const MAX_TOKEN: usize = 2000;
 
 /// What agents are called with.
 struct Caller {
@@ -140,6 +143,14 @@ impl<'a> Contact<'a> {
         Failure::new(Exit::TimedOut, "interrupted", text).with("agent", self.target.name())
     }
 
+    /// How the next page is asked for, if that can be shown.
+    fn next_page(&self, verb: &str, rest: &[&str], token: &str) -> String {
+        if token.len() > MAX_TOKEN {
+            return "Where the next page begins is in what --json prints.".to_owned();
+        }
+        format!("More: {}", self.command(verb, &[rest, &["--page-token", token]].concat()))
+    }
+
     /// The words of another command on the same agent, for a person to copy.
     fn command(&self, verb: &str, rest: &[&str]) -> String {
         let agent = as_argument(&self.args.agent);
@@ -161,13 +172,31 @@ pub(crate) fn transport(config: &CliConfig) -> Result<Arc<dyn Transport>> {
     })
 }
 
-/// The text as a word of a command that people may copy: what a remote calls its task is one argument at most.
+/// The text as a word of a command that people may copy: what a remote calls its task is one argument at most. What would
+/// steer the terminal on the way is written in bytes, as bash, zsh and ksh read them.
 fn as_argument(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.:/@%+,=".contains(c);
     if !text.is_empty() && text.chars().all(is_plain) {
         return text.to_owned();
     }
-    format!("'{}'", text.replace('\'', r"'\''"))
+    if !text.chars().any(is_harmful) {
+        return format!("'{}'", text.replace('\'', r"'\''"));
+    }
+    let mut word = "$'".to_owned();
+    for character in text.chars() {
+        match character {
+            harmful if is_harmful(harmful) => {
+                for byte in harmful.encode_utf8(&mut [0; 4]).bytes() {
+                    // Writing to a string cannot fail.
+                    let _ = write!(word, "\\x{byte:02x}");
+                }
+            }
+            '\'' | '\\' => word.extend(['\\', character]),
+            plain => word.push(plain),
+        }
+    }
+    word.push('\'');
+    word
 }
 
 #[cfg(test)]
@@ -180,5 +209,6 @@ mod tests {
         assert_eq!(as_argument("http://a.example:1/b"), "http://a.example:1/b");
         assert_eq!(as_argument("x; it's $(bad)"), r"'x; it'\''s $(bad)'");
         assert_eq!(as_argument(""), "''");
+        assert_eq!(as_argument("é\u{1b}a'\\\u{202e}"), r"$'é\x1ba\'\\\xe2\x80\xae'");
     }
 }

@@ -71,6 +71,6 @@ pub struct PushConfigListArgs {
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(i32).range(1..))]
     pub page_size: Option<i32>,
     /// Begin where another page ended.
-    #[arg(long, value_name = "TOKEN")]
+    #[arg(long, value_name = "TOKEN", allow_hyphen_values = true)]
     pub page_token: Option<String>,
 }

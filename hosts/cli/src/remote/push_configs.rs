@@ -87,9 +87,8 @@ async fn list(args: &PushConfigListArgs, contact: &Contact<'_>) -> Result<()> {
         write_line(line(config))?;
     }
     if let Some(token) = &page.next_page_token {
-        let more =
-            contact.command("push-config list", &[args.of.task.as_str(), "--page-token", token]);
-        note(&format!("(More: {more})"));
+        let task = args.of.task.as_str();
+        note(&format!("({})", contact.next_page("push-config list", &[task], token)));
     }
     Ok(())
 }

@@ -163,11 +163,10 @@ fn say_rest(
     if let Some(size) = args.page_size {
         option("--page-size", &size.to_string());
     }
-    option("--page-token", token);
     let rest: Vec<&str> = rest.iter().map(String::as_str).collect();
     // Not every agent counts.
     let of = usize::try_from(total).ok().filter(|total| *total > listed);
     let of = of.map_or_else(String::new, |total| format!(" of {total}"));
-    note(&format!("({listed}{of} tasks. More: {})", contact.command("tasks", &rest)));
+    note(&format!("({listed}{of} tasks. {})", contact.next_page("tasks", &rest, token)));
     Ok(())
 }

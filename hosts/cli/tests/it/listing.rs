@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::{
     odd_agent::{Answer, Odd, task},
-    world::World,
+    world::{VOLCANIC, World},
 };
 
 /// A world whose agent has three tasks; with their ids, the oldest first.
@@ -112,4 +112,45 @@ async fn an_agent_whose_pages_never_end_is_given_up() {
     let ran = world.run(&["tasks", &endless.url, "--all"]).await;
     assert_eq!((ran.code, endless.asked().len()), (0, 100));
     assert!(ran.err.contains("--page-token p99"), "{ran:?}");
+}
+
+#[tokio::test]
+async fn the_token_of_a_page_cannot_steer_a_terminal_and_the_command_that_is_said_holds_it() {
+    let world = World::new();
+    let token = "-a\u{1b}[2J\u{9b}\u{202e} it's\r\n\\$(é)";
+    let page = move |n| {
+        let next = if n == 0 { token } else { "" };
+        Answer::Result(json!({ "tasks": [], "configs": [], "nextPageToken": next }))
+    };
+    let odd = Odd::start(true, move |_, n| page(n)).await;
+    let interface = format!("{}rpc", odd.url);
+    let plain = ["--no-card", "--binding", "jsonrpc"];
+    for list in [&["tasks", &interface][..], &["push-config", "list", &interface, "t-1"]] {
+        let before = odd.asked().len();
+        let ran = world.run(&[list, &plain].concat()).await;
+        let hint = ran.err.trim_end();
+        let steers = |c: char| c.is_control() || c == '\u{202e}';
+        assert!(ran.code == 0 && !hint.chars().any(steers), "{ran:?}");
+        let (_, command) = hint.split_once("More: volcanic ").unwrap();
+        let shell = tokio::process::Command::new("bash")
+            .arg("-c")
+            .arg(format!("{VOLCANIC} {}", command.strip_suffix(')').unwrap()))
+            .env("VOLCANIC_HOME", world.path("home"))
+            .current_dir(world.workspace())
+            .output();
+        let shell = shell.await.unwrap();
+        assert!(shell.status.success(), "{shell:?}");
+        let asked = odd.asked();
+        assert_eq!(asked[before + 1].params["pageToken"], token, "{hint}");
+    }
+}
+
+#[tokio::test]
+async fn a_token_that_fills_the_screen_is_left_to_programs() {
+    let world = World::new();
+    let odd = Odd::start(true, |_, _| {
+        Answer::Result(json!({ "tasks": [], "nextPageToken": "x".repeat(100_000) }))
+    });
+    let ran = world.run(&["tasks", &odd.await.url]).await;
+    assert!(ran.err.contains("--json") && ran.err.len() < 500, "{} bytes", ran.err.len());
 }
