@@ -153,6 +153,14 @@ fn duration(text: &str) -> Result<Duration, String> {
     parse_duration(text).map_err(|error| error.to_string())
 }
 
+/// An id, or a name: one that is empty comes from a variable that is not set, and would mean all there are.
+fn id(text: &str) -> Result<String, String> {
+    if text.trim().is_empty() {
+        return Err("it is empty".to_owned());
+    }
+    Ok(text.to_owned())
+}
+
 /// A pause between two questions: never none, as agents are asked over a network.
 fn pause(text: &str) -> Result<Duration, String> {
     let pause = duration(text)?;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use volcanic_a2a_client::{AgentBinding, AgentProtocol};
 
-use super::WorkspaceArgs;
+use super::{WorkspaceArgs, id};
 
 /// The heading over these options in help texts.
 const HEADING: &str = "How the agent is called";
@@ -14,6 +14,7 @@ const HEADING: &str = "How the agent is called";
 #[derive(Debug, Clone, Args)]
 pub struct AgentArgs {
     /// A name from the workspace's agents.json, an http(s) URL, a host (`agent.example:8080`), or the file of a card.
+    #[arg(value_parser = id)]
     pub agent: String,
     /// A file that holds the key of an agent that is not in agents.json; keys are never given on the command line.
     #[arg(long, value_name = "FILE", help_heading = HEADING)]

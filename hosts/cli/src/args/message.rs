@@ -7,7 +7,7 @@ use clap::{
     error::{ContextKind, ContextValue, ErrorKind},
 };
 
-use super::{AgentArgs, duration, pause};
+use super::{AgentArgs, duration, id, pause};
 
 /// `volcanic send`.
 #[derive(Debug, Args)]
@@ -19,10 +19,10 @@ pub struct SendArgs {
     #[expect(missing_docs, reason = "described where it is defined")]
     pub message: MessageParts,
     /// Continue this conversation with the agent.
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", value_parser = id)]
     pub context: Option<String>,
     /// Answer the question of this task; its conversation is looked up.
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", value_parser = id)]
     pub task: Option<String>,
     /// How long to wait for the outcome, e.g. 90s or 10m; the task goes on afterwards. 0s asks for the task alone.
     #[arg(long, visible_alias = "timeout", default_value = "60s", value_name = "TIME", value_parser = duration)]

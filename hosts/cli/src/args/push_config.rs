@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::{TaskArgs, examples};
+use super::{TaskArgs, examples, id};
 
 /// `volcanic push-config`.
 #[derive(Debug, Subcommand)]
@@ -32,7 +32,7 @@ pub struct PushConfigCreateArgs {
     /// Where the agent is to report changes.
     pub url: String,
     /// The webhook's id; one with the same id is replaced [default: the agent makes one].
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", value_parser = id)]
     pub id: Option<String>,
     /// A file that holds the token the agent sends along, so that the receiver knows who asked for this.
     #[arg(long, value_name = "FILE")]
@@ -58,6 +58,7 @@ pub struct PushConfigIdArgs {
     #[expect(missing_docs, reason = "described where it is defined")]
     pub of: TaskArgs,
     /// The webhook's id.
+    #[arg(value_parser = id)]
     pub id: String,
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use volcanic_a2a_types::{TaskState, WireTimestamp};
 
-use super::{AgentArgs, duration, pause};
+use super::{AgentArgs, duration, id, pause};
 
 /// A task of an agent.
 #[derive(Debug, Clone, Args)]
@@ -14,6 +14,7 @@ pub struct TaskArgs {
     #[expect(missing_docs, reason = "described where it is defined")]
     pub at: AgentArgs,
     /// The task's id.
+    #[arg(value_parser = id)]
     pub task: String,
 }
 
@@ -41,7 +42,7 @@ pub struct TasksArgs {
     #[expect(missing_docs, reason = "described where it is defined")]
     pub of: AgentArgs,
     /// Only tasks of this conversation.
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", value_parser = id)]
     pub context: Option<String>,
     /// Only tasks in this state.
     #[arg(long, value_name = "STATE", value_enum)]

@@ -1,6 +1,11 @@
 //! Mistakes of the user's end with 2, name what is wrong, and say how to mend it.
 
-use crate::world::World;
+use std::fs::OpenOptions;
+
+use crate::{
+    odd_agent::{Answer, Odd},
+    world::World,
+};
 
 #[tokio::test]
 async fn unknown_agents_are_told_with_the_known_ones() {
@@ -169,6 +174,7 @@ async fn every_command_has_help_with_examples() {
     let commands = [
         "chat",
         "agents",
+        "card",
         "send",
         "status",
         "cancel",
@@ -193,4 +199,40 @@ async fn every_command_has_help_with_examples() {
     world.run(&["--help"]).await.check(0, &["Exit codes: 0 done", "pending.json"]);
     world.run(&["chat", "--help"]).await.check(0, &["Its shell only starts there"]);
     world.run(&["serve", "--help"]).await.check(0, &["The folder where tasks are kept"]);
+}
+
+#[tokio::test]
+async fn an_empty_id_is_a_mistake_and_nobody_is_asked() {
+    let world = World::new();
+    let odd = Odd::start(true, |_, _| Answer::Silence).await;
+    let url = odd.url.as_str();
+    for arguments in [
+        &["status", url, ""][..],
+        &["status", "", "t-1"],
+        &["watch", url, " "],
+        &["subscribe", url, ""],
+        &["cancel", url, ""],
+        &["push-config", "list", url, ""],
+        &["push-config", "get", url, "t-1", ""],
+        &["push-config", "delete", url, "t-1", ""],
+        &["push-config", "create", url, "t-1", "https://hook.example/", "--id", ""],
+        &["send", url, "hello", "--task", ""],
+        &["send", url, "hello", "--context", ""],
+        &["tasks", url, "--context", ""],
+    ] {
+        let ran = world.run(arguments).await;
+        assert!(ran.code == 2 && ran.err.contains("it is empty"), "{arguments:?}: {ran:?}");
+    }
+    assert!(odd.asked().is_empty(), "{:?}", odd.methods());
+}
+
+#[tokio::test]
+async fn a_failure_that_standard_output_does_not_take_is_told_beside_it() {
+    let world = World::new();
+    let full = || OpenOptions::new().write(true).open("/dev/full").unwrap();
+    for arguments in [&["settings", "--json"][..], &["send", "nobody", "hello", "--json"]] {
+        let mut command = world.command(arguments, &[]);
+        let ran = World::ended(command.stdout(full()).spawn().unwrap()).await;
+        assert!(ran.code != 0 && ran.err.starts_with("volcanic: "), "{ran:?}");
+    }
 }
