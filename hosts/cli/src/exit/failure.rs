@@ -7,7 +7,10 @@ use volcanic_a2a_client::ClientError;
 use volcanic_a2a_types::A2aErrorKind;
 
 use super::{Exit, UsageError};
-use crate::output::{is_gone, note, write_json};
+use crate::{
+    output::{is_gone, note, write_json},
+    screen::visible,
+};
 
 /// Why a command came to nothing.
 #[derive(Debug, Clone, PartialEq)]
@@ -164,11 +167,9 @@ pub fn report(error: &anyhow::Error, as_json: bool) -> Exit {
         return Exit::Done;
     }
     let failure = Failure::of(error);
-    if as_json {
-        // With standard output gone there is nobody to tell.
-        let _ = write_json(&failure.to_json());
-    } else {
-        note(&format!("volcanic: {}", failure.message));
+    // Where the JSON finds no room, people may still see it.
+    if !as_json || write_json(&failure.to_json()).is_err_and(|error| !is_gone(&error)) {
+        note(&format!("volcanic: {}", visible(&failure.message)));
     }
     failure.exit
 }

@@ -51,7 +51,7 @@ impl Following<'_> {
     /// The task is as it was known last.
     async fn until_settled(&mut self) -> Result<()> {
         let started = Instant::now();
-        if let Some(mut events) = self.events.take() {
+        if let Some(mut events) = self.events.take().filter(|_| !self.is_settled()) {
             self.listen(&mut events).await?;
         }
         let (mut failed, mut listen_at) = (0, started);

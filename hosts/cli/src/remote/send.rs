@@ -155,6 +155,14 @@ async fn stream(
         let task = match event {
             StreamResponse::Message(message) => return Ok(Answer::Message(message)),
             StreamResponse::Task(task) => task,
+            // What it came to is not in that event, and nothing may come after it.
+            StreamResponse::StatusUpdate(event) if event.status.state.is_terminal() => {
+                let unread = TaskStatus::new(TaskState::default());
+                let told = remote.get_task(&event.task_id, Some(0)).await;
+                let task =
+                    told.unwrap_or_else(|_| Task::new(event.task_id, event.context_id, unread));
+                return Ok(Answer::Task(task));
+            }
             StreamResponse::StatusUpdate(event) => {
                 Task::new(event.task_id, event.context_id, event.status)
             }

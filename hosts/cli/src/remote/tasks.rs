@@ -71,8 +71,12 @@ pub(crate) async fn cancel(args: &TaskArgs, config: &CliConfig, format: Format) 
     let (remote, task) = asked.await?;
     let is_canceled = task.status.state == TaskState::Canceled;
     let exit = contact.tell(&remote, task)?;
-    // Here this is what was wanted.
-    Ok(if is_canceled { Exit::Done } else { exit })
+    // Here this is what was wanted, and a task that was done before is not.
+    Ok(match exit {
+        _ if is_canceled => Exit::Done,
+        Exit::Done => Exit::Failed,
+        exit => exit,
+    })
 }
 
 /// Lists tasks, page by page.

@@ -2,6 +2,7 @@
 
 use std::{
     future::pending,
+    process::exit,
     sync::{Mutex, PoisonError},
     time::Duration,
 };
@@ -9,11 +10,15 @@ use std::{
 use tokio::{
     signal::unix::{SignalKind, signal},
     task::JoinSet,
-    time::{Instant, sleep_until},
+    time::{Instant, sleep_until, timeout},
 };
 use tokio_util::sync::CancellationToken;
 
 use super::Live;
+use crate::exit::Exit;
+
+/// How long somebody who wants to leave is kept, for a last word; less if it is asked for twice.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What waiting came to.
 pub(super) enum Waited<T> {
@@ -50,11 +55,17 @@ impl Leave {
         let [Ok(mut interrupt), Ok(mut terminate)] = kinds.map(signal) else { return };
         let heard = self.wanted.clone();
         listening.spawn(async move {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-            }
+            let mut hear = async || {
+                tokio::select! {
+                    _ = interrupt.recv() => {}
+                    _ = terminate.recv() => {}
+                }
+            };
+            hear().await;
             heard.cancel();
+            // Whoever reads our output may have stopped to, and a write that waits for that hears of nothing.
+            let _ = timeout(PATIENCE, hear()).await;
+            exit(Exit::TimedOut.code().into());
         });
     }
 

@@ -1,7 +1,10 @@
 //! `volcanic subscribe` and `watch`: what an agent reports about a task, and what the task comes to.
 
+use std::time::Duration;
+
 use anyhow::Result;
 use futures::StreamExt as _;
+use tokio::time::timeout;
 use volcanic_a2a_client::{ClientError, RemoteAgent, sanitize_remote_line};
 use volcanic_a2a_types::{TaskId, TaskState};
 
@@ -18,6 +21,9 @@ use crate::{
     exit::{Exit, Failure},
     output::{Format, note},
 };
+
+/// How long a stream is still listened to once its task is over: nothing comes after that, and not every agent closes it.
+const LINGER: Duration = Duration::from_secs(2);
 
 /// Prints what an agent reports about a task, until the stream or the time ends.
 ///
@@ -37,8 +43,14 @@ pub(crate) async fn subscribe(
         let remote = contact.connect().await?;
         contact.must_stream(&remote)?;
         let mut events = remote.subscribe(&id).await?;
-        while let Some(event) = events.next().await {
-            let event = event?;
+        loop {
+            let next = events.next();
+            let event = if state.is_terminal() {
+                timeout(LINGER, next).await.ok().flatten()
+            } else {
+                next.await
+            };
+            let Some(event) = event.transpose()? else { break };
             reporter.event(&event)?;
             if let Some(status) = event.status() {
                 state.clone_from(&status.state);

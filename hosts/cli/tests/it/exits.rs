@@ -4,6 +4,7 @@ use serde_json::json;
 
 use crate::{
     keyed_agent::{self, with_key},
+    odd_agent::{Answer, Odd, task},
     world::{World, nobody},
 };
 
@@ -149,4 +150,13 @@ async fn a_canceled_task_ends_with_0_for_the_one_who_canceled_and_1_for_others()
     let again = world.run(&["cancel", "demo", sent.task(), "--json"]).await;
     assert_eq!(again.code, 0, "{again:?}");
     assert_eq!(again.json()["task"]["status"]["state"], "TASK_STATE_CANCELED");
+}
+
+#[tokio::test]
+async fn a_task_that_is_over_instead_of_canceled_ends_with_1() {
+    let world = World::new();
+    let odd = Odd::start(false, |_, _| Answer::Result(task("TASK_STATE_COMPLETED", "too late")));
+    let odd = odd.await;
+    let ran = world.run(&["cancel", &odd.url, "t-1"]).await;
+    assert!(ran.code == 1 && ran.out.contains(" is completed.\ntoo late"), "{ran:?}");
 }

@@ -3,7 +3,10 @@
 use std::{io, time::Duration};
 
 use serde_json::{Value, json};
-use tokio::time::{Instant, timeout};
+use tokio::{
+    io::AsyncReadExt as _,
+    time::{Instant, timeout},
+};
 
 use crate::{
     odd_agent::{Answer, Odd, task},
@@ -261,5 +264,29 @@ async fn a_reader_who_has_had_enough_ends_commands_quietly() {
         let output = output.unwrap_or_else(|_| panic!("{arguments:?} did not end")).unwrap();
         let err = String::from_utf8_lossy(&output.stderr);
         assert_eq!((output.status.code(), err.as_ref()), (Some(0), ""), "{arguments:?}");
+    }
+}
+
+#[tokio::test]
+async fn who_wants_to_leave_is_not_held_by_a_reader_that_does_not_read() {
+    let world = World::new();
+    let odd = Odd::start(true, |_, _| {
+        Answer::Held(vec![json!({ "task": task(WORKING, &"x".repeat(1 << 20)) })])
+    });
+    let odd = odd.await;
+    for name in ["INT", "TERM"] {
+        let mut listening = world.spawn(&["subscribe", &odd.url, "t-1"]);
+        let mut said = listening.stdout.take().unwrap();
+        // The rest of the line is more than a pipe holds.
+        said.read_exact(&mut [0]).await.unwrap();
+        let left = timeout(SOON, async {
+            loop {
+                signal_id(listening.id().unwrap(), name).await;
+                if let Ok(ended) = timeout(Duration::from_millis(200), listening.wait()).await {
+                    return ended.unwrap();
+                }
+            }
+        });
+        assert_eq!(left.await.expect("it did not end").code(), Some(5), "{name}");
     }
 }

@@ -224,3 +224,45 @@ async fn a_watch_that_may_not_last_says_how_it_goes_on() {
     }
     world.run(&["status", "demo", &task]).await.check(5, &[" is working."]);
 }
+
+#[tokio::test]
+async fn a_stream_that_stays_open_after_the_end_of_its_task_is_left() {
+    let world = World::new();
+    let odd = Odd::start(true, |method, _| match method {
+        "GetTask" => Answer::Result(over("the answer")),
+        _ => Answer::Held(vec![json!({ "task": over("the answer") })]),
+    });
+    let odd = odd.await;
+    world.run(&["subscribe", &odd.url, "t-1"]).await.check(0, &["completed", "the answer"]);
+    let ran = world.run(&["send", &odd.url, "hello", "--stream"]).await;
+    ran.check(0, &["is completed.\nthe answer"]);
+}
+
+#[tokio::test]
+async fn what_a_task_came_to_is_asked_for_when_a_stream_begins_with_its_end() {
+    let world = World::new();
+    for ends in [true, false] {
+        let odd = Odd::start(true, move |method, _| match method {
+            "GetTask" => Answer::Result(over("the answer")),
+            _ if ends => Answer::Events(vec![ended()]),
+            _ => Answer::Held(vec![ended()]),
+        });
+        let odd = odd.await;
+        let ran = world.run(&["send", &odd.url, "hello", "--stream"]).await;
+        ran.check(0, &["is completed.\nthe answer"]);
+        assert_eq!(odd.methods(), ["SendStreamingMessage", "GetTask"]);
+    }
+}
+
+/// A completed task with its answer.
+fn over(answer: &str) -> Value {
+    let mut task = task("TASK_STATE_COMPLETED", "");
+    task["artifacts"] = json!([{ "artifactId": "response", "parts": [{ "text": answer }] }]);
+    task
+}
+
+/// The event that says so, and nothing more.
+fn ended() -> Value {
+    let status = json!({ "state": "TASK_STATE_COMPLETED" });
+    json!({ "statusUpdate": { "taskId": "t-1", "contextId": "c-1", "status": status } })
+}
