@@ -33,7 +33,9 @@ fn read_key(path: &Path, folder: &Path) -> Result<Secret, KeyError> {
     };
     let read = ConfinedDir::open(place).and_then(|place| place.read_to_limit(rest, MAX_KEY));
     let bytes = read.map_err(|error| match error {
-        ConfineError::NotFound { .. } => KeyError::new(format!("there is no file {shown}")),
+        ConfineError::NotFound { .. } => {
+            KeyError::new(format!("there is no file {}", folder.join(path).display()))
+        }
         error => KeyError::new(format!("the file {shown} cannot be read: {error}")),
     })?;
     match String::from_utf8(bytes) {
@@ -100,7 +102,8 @@ mod tests {
         std::os::unix::fs::symlink(&folder, home.path().join("alias")).expect("linked");
         check(&file(home.path().join("alias/key")), &folder, Ok("from-file"));
         check(&file(home.path().join("alias/link")), &folder, Err("is not under"));
-        check(&file("gone".into()), &folder, Err("there is no file gone"));
+        let gone = folder.join("gone").display().to_string();
+        check(&file("gone".into()), &folder, Err(&format!("there is no file {gone}")));
         check(&file("link".into()), &folder, Err("cannot be read"));
         check(&file("../outside".into()), &folder, Err("cannot be read"));
         check(&file(home.path().join("outside")), &folder, Err("is not under"));
