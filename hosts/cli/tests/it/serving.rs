@@ -1,5 +1,11 @@
 //! `volcanic serve`.
 
+use std::{
+    fs,
+    io::{Read as _, Write as _},
+    net::TcpStream,
+};
+
 use serde_json::json;
 
 use crate::world::{SOON, World, signal};
@@ -61,4 +67,53 @@ async fn a_signal_ends_it_in_order_and_its_tasks_are_there_at_the_next_start() {
     assert!(status.success(), "{status}");
     let _again = world.remote().await;
     world.run(&["status", "demo", sent.task()]).await.check(0, &["echo: plum"]);
+}
+
+/// Posts a message with these parts and returns the answer.
+fn post(url: &str, parts: &str) -> String {
+    let body = format!(
+        r#"{{"jsonrpc":"2.0","id":7,"method":"SendMessage","params":{{"message":{{"messageId":"m","role":"ROLE_USER","parts":{parts}}}}}}}"#
+    );
+    let host = url.trim_start_matches("http://").trim_end_matches('/');
+    let mut stream = TcpStream::connect(host).unwrap();
+    stream.set_read_timeout(Some(SOON)).unwrap();
+    let length = body.len();
+    write!(
+        stream,
+        "POST /a2a HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
+    )
+    .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+/// The most memory that a process had resident, in bytes.
+fn peak_of(process: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
+}
+
+#[tokio::test]
+async fn requests_that_are_large_in_memory_are_refused_and_cost_little() {
+    let world = World::new();
+    let remote = world.remote().await;
+    let process = remote.process.id().unwrap();
+    assert!(post(&remote.url, r#"[{"text":"hi"}]"#).contains("You said: hi"));
+    let before = peak_of(process);
+    for (member, parts) in [
+        ("`message.parts`", format!("[{}]", vec![r#"{"text":""}"#; 700_000].join(","))),
+        (
+            "`message.parts[0].data`",
+            format!(r#"[{{"data":[{}]}}]"#, vec!["0"; 4_000_000].join(",")),
+        ),
+        ("`message.parts[0].text`", format!(r#"[{{"text":"{}"}}]"#, "x".repeat(24 << 20))),
+    ] {
+        let answer = post(&remote.url, &parts);
+        assert!(answer.contains("-32602") && answer.contains(member), "{answer}");
+    }
+    let growth = peak_of(process).saturating_sub(before);
+    assert!(growth < 64 << 20, "{} MiB more", growth >> 20);
+    assert!(post(&remote.url, r#"[{"text":"again"}]"#).contains("You said: again"));
 }
