@@ -58,6 +58,11 @@ pub(super) fn stream(
             let parts = items(&dialect.text(""), *count);
             closed(begun().join(around(&artifact(json!(["@"]))).with(parts)).then(last))
         }
+        StreamFault::LongText(size) => {
+            let lines = Content::of("\"").times("plum\\n", size / 5).then("\"");
+            let long = around(&artifact(json!([dialect.text("@")]))).with(lines);
+            closed(begun().join(long).then(last))
+        }
         StreamFault::Deep(depth) => {
             let data = json!([dialect.data(&"@".into())]);
             closed(begun().join(around(&artifact(data)).with(nested(*depth))).then(last))

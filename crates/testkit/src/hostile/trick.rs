@@ -193,6 +193,8 @@ pub enum StreamFault {
     LongName(u64),
     /// An event with so many parts.
     EmptyParts(u64),
+    /// An event with a text of so many bytes, in lines.
+    LongText(u64),
     /// An event that is nested this deep.
     Deep(u64),
     /// The second event is about another task.

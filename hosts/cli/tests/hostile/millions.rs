@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use volcanic_testkit::{HostileProtocol, HostileTrick, StreamFault, TaskFault};
 
-use crate::table::{Row, SEND, STATUS, TASKS, WEBHOOKS, check};
+use crate::table::{Row, SEND, STATUS, SUBSCRIBE, TASKS, WEBHOOKS, check};
 
 const NEW: HostileProtocol = HostileProtocol::JsonRpc;
 const REST: HostileProtocol = HostileProtocol::HttpJson;
@@ -83,8 +83,25 @@ async fn a_giant_text_or_id_costs_little() {
 }
 
 #[tokio::test]
+async fn a_text_as_long_as_is_read_costs_little_over_each_binding_and_when_it_cannot_be_saved() {
+    let inbox = |row| Row { blocks_inbox: true, ..row };
+    check([
+        row(TaskFault::LongText(24 << 20), STATUS, OLD, 0, "inbox/a2a/demo/answer.txt"),
+        row(TaskFault::LongText(24 << 20), STATUS, REST, 0, "inbox/a2a/demo/answer.txt"),
+        inbox(row(TaskFault::LongText(24 << 20), SEND, NEW, 1, DONE)),
+    ])
+    .await;
+}
+
+#[tokio::test]
 async fn a_giant_event_costs_little() {
-    let event = HostileTrick::Stream(StreamFault::EmptyParts(2_000_000));
-    let row = Row::new(event, SEND, 0, DONE).or(5);
-    check([Row { in_time: PATIENCE, ..row }]).await;
+    let event = |fault, command| {
+        let row = Row::new(HostileTrick::Stream(fault), command, 0, "task task-1").or(5);
+        Row { in_time: PATIENCE, ..row }
+    };
+    let told = Row {
+        told: "\n  plum\n  plum\n".to_owned(),
+        ..event(StreamFault::LongText(24 << 20), SUBSCRIBE)
+    };
+    check([event(StreamFault::EmptyParts(2_000_000), SEND), told]).await;
 }

@@ -42,6 +42,8 @@ pub(crate) struct Row {
     pub(crate) in_time: Duration,
     /// Whether the entry has a key.
     pub(crate) has_key: bool,
+    /// Whether a file stands where the agent's files go.
+    pub(crate) blocks_inbox: bool,
     /// An agent that nobody may turn to.
     pub(crate) bystander: Option<Arc<HostileAgent>>,
 }
@@ -64,6 +66,7 @@ impl Row {
             most_sent: 48 << 20,
             in_time: IN_TIME,
             has_key: true,
+            blocks_inbox: false,
             bystander: None,
         }
     }
@@ -146,6 +149,9 @@ async fn run(row: &Row, baseline: u64) -> Vec<String> {
     let agent = HostileAgent::start_over(row.protocol, row.trick.clone()).await.unwrap();
     let scene = Scene::new();
     scene.knows(agent.url(), row.has_key);
+    if row.blocks_inbox {
+        scene.write(INBOX, "untouched");
+    }
     let before = scene.tree();
     let ran = scene.run(row.command, row.variables).await;
     let mut faults = judge(row, &ran, baseline);
