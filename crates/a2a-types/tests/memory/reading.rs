@@ -8,9 +8,10 @@ use std::{
 
 use peak_alloc::PeakAlloc;
 use volcanic_a2a_types::{
-    AgentCard, FromWire, HttpError, ListTaskPushNotificationConfigsResponse, ListTasksResponse,
-    PartContent, RpcError, RpcOutcome, RpcRequest, RpcResponse, SendMessageRequest,
-    SendMessageResponse, StreamResponse, Task, TaskPushNotificationConfig, WireLimits, v03,
+    A2aErrorKind, AgentCard, FromWire, HttpError, ListTaskPushNotificationConfigsResponse,
+    ListTasksResponse, PartContent, RpcError, RpcOutcome, RpcRequest, RpcResponse,
+    SendMessageRequest, SendMessageResponse, StreamResponse, Task, TaskPushNotificationConfig,
+    WireLimits, v03,
 };
 
 #[global_allocator]
@@ -318,7 +319,7 @@ fn errors_are_bounded() {
             }
         });
         assert_eq!(
-            (error.message.as_str(), error.kind().and_then(|kind| kind.rpc_code())),
+            (error.message.as_str(), error.kind().and_then(A2aErrorKind::rpc_code)),
             ("no", Some(-32001))
         );
     }
