@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use futures::{StreamExt as _, TryStreamExt as _, stream::BoxStream};
+use futures::{StreamExt, stream::BoxStream};
 use volcanic_a2a_types::{AgentCard, StreamResponse};
 
 use super::{
@@ -100,8 +100,6 @@ impl Binding {
             Self::JsonRpc(rpc) => rpc.open_stream(operation).await,
             Self::HttpJson(http) => http.open_stream(operation).await,
         };
-        let events = opened.map_err(|error| self.line().masked(error))?;
-        let line = Arc::clone(self.line());
-        Ok(events.map_err(move |error| line.masked(error)).boxed())
+        opened.map(StreamExt::boxed).map_err(|error| self.line().masked(error))
     }
 }

@@ -60,25 +60,19 @@ impl Expected {
 
 /// What an agent reports about a task while it is followed. After an error there is nothing more.
 pub struct EventStream {
-    events: BoxStream<'static, Result<StreamResponse, ClientError>>,
+    agent: String,
+    expected: Expected,
+    /// `None` after an error.
+    events: Option<BoxStream<'static, Result<StreamResponse, ClientError>>>,
 }
 
 impl EventStream {
     pub(super) fn new(
         agent: &str,
-        mut expected: Expected,
+        expected: Expected,
         events: impl Stream<Item = Result<StreamResponse, ClientError>> + Send + 'static,
     ) -> Self {
-        let agent = agent.to_owned();
-        let checked = events.map(move |event| {
-            let event = event?;
-            expected.event(&event).map_err(|reason| ClientError::Unexpected {
-                agent: agent.clone(),
-                reason: reason.to_owned(),
-            })?;
-            Ok(event)
-        });
-        Self { events: until_error(checked).boxed() }
+        Self { agent: agent.to_owned(), expected, events: Some(events.boxed()) }
     }
 }
 
@@ -86,7 +80,22 @@ impl Stream for EventStream {
     type Item = Result<StreamResponse, ClientError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.events.poll_next_unpin(cx)
+        let Self { agent, expected, events } = &mut *self;
+        let Some(open) = events else { return Poll::Ready(None) };
+        // Looked at where it lies, as it is large.
+        let polled = open.poll_next_unpin(cx);
+        let fault = match &polled {
+            Poll::Pending => return polled,
+            Poll::Ready(Some(Ok(event))) => expected.event(event).err(),
+            Poll::Ready(Some(Err(_)) | None) => {
+                *events = None;
+                return polled;
+            }
+        };
+        let Some(reason) = fault else { return polled };
+        *events = None;
+        let (agent, reason) = (agent.clone(), reason.to_owned());
+        Poll::Ready(Some(Err(ClientError::Unexpected { agent, reason })))
     }
 }
 
@@ -94,21 +103,6 @@ impl fmt::Debug for EventStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EventStream").finish_non_exhaustive()
     }
-}
-
-/// Passes items on up to and with the first error.
-fn until_error<T, E>(
-    stream: impl Stream<Item = Result<T, E>> + Send,
-) -> impl Stream<Item = Result<T, E>> + Send
-where
-    T: Send,
-    E: Send,
-{
-    stream.scan(false, |failed, item| {
-        let next = (!*failed).then_some(item);
-        *failed = next.as_ref().is_some_and(Result::is_err);
-        std::future::ready(next)
-    })
 }
 
 #[cfg(test)]

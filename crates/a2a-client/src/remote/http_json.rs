@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures::stream::BoxStream;
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri, header, response};
 use serde::de::Error as _;
 use tokio::time::Instant;
@@ -18,7 +17,7 @@ use super::{
     glimpse,
     line::Line,
     operation::Operation,
-    stream::{self, Event},
+    stream::{Event, Events},
 };
 use crate::{AgentProtocol, ClientError};
 
@@ -68,7 +67,7 @@ impl HttpJson {
     pub(super) async fn open_stream<O: Operation<Answer = StreamResponse>>(
         &self,
         operation: &O,
-    ) -> Result<BoxStream<'static, Result<StreamResponse, ClientError>>, ClientError> {
+    ) -> Result<Events, ClientError> {
         let route = operation.route();
         let limits = self.endpoint.call_limits();
         let deadline = Instant::now() + limits.timeout;
@@ -90,12 +89,12 @@ impl HttpJson {
         method: Method,
         limits: AnswerLimits,
         deadline: Instant,
-    ) -> Result<BoxStream<'static, Result<StreamResponse, ClientError>>, ClientError> {
+    ) -> Result<Events, ClientError> {
         let line = &self.endpoint.line;
         let request = self.request(operation, route, method, MEDIA_TYPE_EVENT_STREAM)?;
         let (head, body) = line.open(request, CallKind::Stream, deadline).await?.into_parts();
         if head.status.is_success() && is_event_stream(&head.headers) {
-            return Ok(stream::events(Arc::clone(line), body, read_event));
+            return Ok(Events::new(Arc::clone(line), body, read_event));
         }
         Err(self.no_stream(&head, body, limits, deadline).await)
     }
@@ -213,13 +212,14 @@ fn read_error(line: &Line, status: StatusCode, headers: &HeaderMap, body: &[u8])
     }
 }
 
-fn read_event(line: &Line, name: Option<&str>, data: &[u8]) -> Result<Event, ClientError> {
-    let refusal = || HttpError::decode(500, data).map(|error| line.refused(error.into(), None));
+fn read_event(line: &Line, name: Option<&str>, data: &str) -> Result<Event, ClientError> {
+    let refusal =
+        || HttpError::decode(500, data.as_bytes()).map(|error| line.refused(error.into(), None));
     if name == Some(ERROR_EVENT) {
         let unnamed = || line.unexpected("it reports an error without saying which");
         return Err(refusal().unwrap_or_else(unnamed));
     }
-    match from_utf8(data) {
+    match StreamResponse::from_wire(data, WireLimits::Answer) {
         Ok(event) => Ok(Event { event, is_last: false }),
         Err(error) => Err(refusal().unwrap_or_else(|| line.unreadable(&error))),
     }

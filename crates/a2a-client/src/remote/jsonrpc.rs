@@ -6,7 +6,6 @@ use std::sync::{
 };
 
 use bytes::Bytes;
-use futures::stream::BoxStream;
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri, header};
 use serde_json::value::RawValue;
 use tokio::time::Instant;
@@ -21,7 +20,7 @@ use super::{
     glimpse,
     line::Line,
     operation::Operation,
-    stream::{self, Event},
+    stream::{Event, Events},
 };
 use crate::{AgentProtocol, ClientError, frame::sanitize_remote_line};
 
@@ -66,6 +65,13 @@ impl JsonRpc {
             return Err(line.status_error(head.status, &head.headers));
         }
         let body = line.read_answer(&head, body, limits.size, deadline).await?;
+        if self.dialect == AgentProtocol::V1
+            && head.status.is_success()
+            && let Ok(response) = str::from_utf8(&body)
+            && let Some(answer) = O::Answer::from_response(response, &exchange.id)
+        {
+            return Ok(answer);
+        }
         let answer = self.decode(O::METHOD, &exchange.id, head.status, &head.headers, &body)?;
         read_result(line, self.dialect, answer)
             .map_err(|error| glimpse::beside(error, self.dialect, answer.get(), &operation.asked()))
@@ -75,7 +81,7 @@ impl JsonRpc {
     pub(super) async fn open_stream<O: Operation<Answer = StreamResponse>>(
         &self,
         operation: &O,
-    ) -> Result<BoxStream<'static, Result<StreamResponse, ClientError>>, ClientError> {
+    ) -> Result<Events, ClientError> {
         let exchange = self.exchange(operation, MEDIA_TYPE_EVENT_STREAM)?;
         let line = &self.endpoint.line;
         let limits = self.endpoint.call_limits();
@@ -84,7 +90,7 @@ impl JsonRpc {
         let (head, body) = response.into_parts();
         if head.status.is_success() && is_event_stream(&head.headers) {
             let (id, dialect) = (exchange.id, self.dialect);
-            return Ok(stream::events(Arc::clone(line), body, move |line, _, data| {
+            return Ok(Events::new(Arc::clone(line), body, move |line, _, data| {
                 read_event(line, dialect, O::METHOD, &id, data)
             }));
         }
@@ -156,9 +162,15 @@ fn read_event(
     dialect: AgentProtocol,
     method: &str,
     id: &RpcId,
-    data: &[u8],
+    data: &str,
 ) -> Result<Event, ClientError> {
-    let response = RpcResponse::decode(data).map_err(|error| unreadable(line, &error))?;
+    if dialect == AgentProtocol::V1
+        && let Some(event) = StreamResponse::from_response(data, id)
+    {
+        return Ok(Event { event, is_last: false });
+    }
+    let response =
+        RpcResponse::decode(data.as_bytes()).map_err(|error| unreadable(line, &error))?;
     let result = read_outcome(line, dialect, method, id, response)?;
     match dialect {
         AgentProtocol::V1 => {

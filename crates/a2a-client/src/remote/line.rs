@@ -93,7 +93,9 @@ impl Line {
         kind: CallKind,
         deadline: Instant,
     ) -> Result<Response<NetBody>, ClientError> {
-        match timeout_at(deadline, self.transport.send(request, kind)).await {
+        // Of what is shared: that a shared transport is one too would put another box around the future.
+        let transport = &*self.transport;
+        match timeout_at(deadline, transport.send(request, kind)).await {
             Ok(Ok(response)) => self.uncompressed(response),
             Ok(Err(error)) => Err(ClientError::from_net(&self.agent, error)),
             Err(_) => Err(self.timed_out()),

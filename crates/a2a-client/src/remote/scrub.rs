@@ -18,7 +18,7 @@ mod forms;
 mod unescape;
 
 use edit::Edit;
-use forms::Form;
+use forms::{AnyForm, Form};
 use unescape::{Escape, Layer, Writing};
 
 /// Shorter values are too likely to be ordinary words, or names in the JSON itself.
@@ -51,6 +51,8 @@ struct Known {
 #[derive(Default)]
 struct Forms {
     all: Vec<Form>,
+    /// Those that may stand in JSON as they are.
+    plain: AnyForm,
     /// How far before and after an escape a hit may reach, in bytes.
     reach: usize,
     /// Whether one of them holds quotes or backslashes.
@@ -94,15 +96,23 @@ impl Scrubber {
         forms.behind_escapes(forms.as_they_are(json, Form::mask), Writing::Json)
     }
 
+    /// The same of JSON that is text.
+    pub(crate) fn scrub_text(&self, json: String) -> String {
+        let forms = self.forms();
+        let escape = || Writing::Json.next_escape(json.as_bytes(), 0, forms.has_quotes);
+        if forms.all.is_empty() || (!forms.plain.may_be_in(json.as_bytes()) && escape().is_none()) {
+            return json;
+        }
+        into_text(self.scrub(json.into()))
+    }
+
     /// Text that was put together here, without the secrets.
     pub(crate) fn text(&self, text: String) -> String {
         let forms = self.forms();
         if forms.all.is_empty() {
             return text;
         }
-        let clean = forms.behind_escapes(text.into(), Writing::Text);
-        String::from_utf8(clean.into())
-            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+        into_text(forms.behind_escapes(text.into(), Writing::Text))
     }
 
     /// The content of a file, as long as before.
@@ -120,6 +130,12 @@ impl Scrubber {
     }
 }
 
+/// Text whose pieces were replaced by text is text.
+fn into_text(clean: Bytes) -> String {
+    String::from_utf8(clean.into())
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+}
+
 impl Forms {
     fn of<'s>(secrets: impl IntoIterator<Item = &'s Secret>) -> Self {
         let mut forms: Vec<Form> = secrets
@@ -131,12 +147,16 @@ impl Forms {
         forms.sort_by_key(|form| std::cmp::Reverse(form.len()));
         let longest = forms.first().map_or(0, Form::len);
         let has_quotes = forms.iter().any(Form::needs_escapes);
-        Self { all: forms, reach: longest * STRETCH, has_quotes }
+        let plain = AnyForm::of(forms.iter().filter(|form| !form.needs_escapes()));
+        Self { all: forms, plain, reach: longest * STRETCH, has_quotes }
     }
 
     /// Masks what stands there as it is. Secrets with quotes are never that in JSON: what looks so lies across its
     /// strings.
     fn as_they_are<'f>(&'f self, text: Bytes, mask: impl Fn(&'f Form) -> &'f [u8]) -> Bytes {
+        if !self.plain.may_be_in(&text) {
+            return text;
+        }
         let plain = self.all.iter().filter(|form| !form.needs_escapes());
         plain.fold(text, |text, form| {
             let mut edit = Edit::new(text);

@@ -1,10 +1,13 @@
 //! Streams of events, whatever the binding.
 
-use std::sync::Arc;
+use std::{
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+};
 
-use bytes::Bytes;
-use futures::{StreamExt as _, stream::BoxStream};
-use tokio::time::timeout;
+use futures::Stream;
+use tokio::time::{Sleep, sleep};
 use volcanic_a2a_types::{SseDecoder, SseError, SseEvent, SseLimits, StreamResponse};
 use volcanic_net::NetBody;
 
@@ -17,79 +20,92 @@ pub(super) struct Event {
     pub(super) is_last: bool,
 }
 
-/// Reads events until the agent closes the stream, says that it has ended, or something is wrong. `read` gets the name
-/// and the data of each, without our secrets.
-pub(super) fn events(
-    line: Arc<Line>,
-    body: NetBody,
-    read: impl Fn(&Line, Option<&str>, &[u8]) -> Result<Event, ClientError> + Send + Sync + 'static,
-) -> BoxStream<'static, Result<StreamResponse, ClientError>> {
-    async_stream::try_stream! {
-        let mut reader = Reader::new(line, body);
-        while let Some(event) = reader.next().await? {
-            // What was read of it may be as large again, so it is let go before that is handed out.
-            let Event { event, is_last } = {
-                let data = reader.line.scrubber().scrub(Bytes::from(event.data));
-                read(&reader.line, event.name.as_deref(), &data)?
-            };
-            yield event;
-            if is_last {
-                break;
-            }
-        }
-    }
-    .boxed()
-}
+/// Makes an event of its name and its data, which are without our secrets.
+type Read = dyn Fn(&Line, Option<&str>, &str) -> Result<Event, ClientError> + Send + Sync;
 
-struct Reader {
+/// Reads events until the agent closes the stream, says that it has ended, or something is wrong. Errors are without our
+/// secrets too.
+///
+/// It is written by hand: an event is large, and each layer of combinators would move it again.
+pub(super) struct Events {
     line: Arc<Line>,
+    /// `None` once the agent has closed the stream.
     body: Option<NetBody>,
     decoder: SseDecoder,
+    /// In bytes.
     received: usize,
+    /// How long the agent may still be silent inside an event, while it is.
+    pause: Option<Pin<Box<Sleep>>>,
+    read: Box<Read>,
+    is_over: bool,
 }
 
-impl Reader {
-    fn new(line: Arc<Line>, body: NetBody) -> Self {
+impl Events {
+    pub(super) fn new(
+        line: Arc<Line>,
+        body: NetBody,
+        read: impl Fn(&Line, Option<&str>, &str) -> Result<Event, ClientError> + Send + Sync + 'static,
+    ) -> Self {
         let limits = SseLimits {
             max_event: line.config.answer_limit,
             max_line: line.config.answer_limit,
             max_comment: line.config.comment_limit,
         };
-        Self { line, body: Some(body), decoder: SseDecoder::new(limits), received: 0 }
+        let decoder = SseDecoder::new(limits);
+        let (body, read) = (Some(body), Box::new(read));
+        Self { line, body, decoder, received: 0, pause: None, read, is_over: false }
     }
 
-    /// The next event; `None` when the agent has closed the stream.
-    async fn next(&mut self) -> Result<Option<SseEvent>, ClientError> {
+    /// The next event as it came; `None` when the agent has closed the stream.
+    fn poll_event(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<Option<SseEvent>, ClientError>> {
         loop {
             match self.decoder.next_event() {
-                Ok(Some(event)) => return Ok(Some(event)),
+                Ok(Some(event)) => return Poll::Ready(Ok(Some(event))),
                 Ok(None) => {}
-                Err(error) => return Err(self.broken(error)),
+                Err(error) => return Poll::Ready(Err(self.broken(error))),
             }
-            if self.body.is_none() {
-                return Ok(None);
-            }
-            if let Some(chunk) = self.chunk().await? {
-                self.take(&chunk)?;
-            } else {
-                self.body = None;
-                self.decoder.finish();
+            let Some(body) = &mut self.body else { return Poll::Ready(Ok(None)) };
+            let Poll::Ready(chunk) = body.poll_chunk(context) else {
+                return self.poll_pause(context).map(Err);
+            };
+            self.pause = None;
+            match chunk {
+                Some(Ok(chunk)) => self.take(&chunk)?,
+                Some(Err(error)) => {
+                    return Poll::Ready(Err(ClientError::from_net(&self.line.agent, error)));
+                }
+                None => {
+                    self.body = None;
+                    self.decoder.finish();
+                }
             }
         }
     }
 
     /// Waits for more: for ever between events, not long inside one.
-    async fn chunk(&mut self) -> Result<Option<Bytes>, ClientError> {
-        let Some(body) = &mut self.body else { return Ok(None) };
-        let chunk = if self.decoder.is_inside_event() {
-            match timeout(self.line.config.event_pause, body.next_chunk()).await {
-                Ok(chunk) => chunk,
-                Err(_) => return Err(self.line.timed_out()),
-            }
-        } else {
-            body.next_chunk().await
-        };
-        chunk.transpose().map_err(|error| ClientError::from_net(&self.line.agent, error))
+    fn poll_pause(&mut self, context: &mut Context<'_>) -> Poll<ClientError> {
+        if !self.decoder.is_inside_event() {
+            return Poll::Pending;
+        }
+        let longest = self.line.config.event_pause;
+        let pause = self.pause.get_or_insert_with(|| Box::pin(sleep(longest)));
+        pause.as_mut().poll(context).map(|()| self.line.timed_out())
+    }
+
+    fn read(&mut self, event: SseEvent) -> Result<StreamResponse, ClientError> {
+        let SseEvent { name, data, .. } = event;
+        let data = self.line.scrubber().scrub_text(data);
+        let Event { event, is_last } = (self.read)(&self.line, name.as_deref(), &data)?;
+        self.is_over = is_last;
+        Ok(event)
+    }
+
+    fn end(&mut self, error: ClientError) -> ClientError {
+        self.is_over = true;
+        self.line.masked(error)
     }
 
     fn take(&mut self, chunk: &[u8]) -> Result<(), ClientError> {
@@ -113,5 +129,24 @@ impl Reader {
 
     fn too_large(&self, limit: usize) -> ClientError {
         ClientError::TooLarge { agent: self.line.agent.clone(), limit }
+    }
+}
+
+impl Stream for Events {
+    type Item = Result<StreamResponse, ClientError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if self.is_over {
+            return Poll::Ready(None);
+        }
+        let event = match ready!(self.poll_event(context)) {
+            Ok(Some(event)) => event,
+            Ok(None) => {
+                self.is_over = true;
+                return Poll::Ready(None);
+            }
+            Err(error) => return Poll::Ready(Some(Err(self.end(error)))),
+        };
+        Poll::Ready(Some(self.read(event).map_err(|error| self.end(error))))
     }
 }

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use aho_corasick::packed;
 use base64::{
     Engine as _,
     engine::general_purpose::{STANDARD, STANDARD_NO_PAD},
@@ -72,6 +73,35 @@ impl Form {
         text: &'t [u8],
     ) -> impl Iterator<Item = Range<usize>> + 't {
         self.finder.find_iter(text).map(|start| start..start + self.len())
+    }
+}
+
+/// Says in one go whether any of many forms is there.
+pub(super) struct AnyForm {
+    /// `None` if there can be no such search; then any may be there.
+    searchers: Option<Vec<packed::Searcher>>,
+}
+
+impl AnyForm {
+    /// How many forms the search takes at once.
+    const AT_ONCE: usize = 32;
+
+    pub(super) fn of<'f>(forms: impl Iterator<Item = &'f Form>) -> Self {
+        let needles: Vec<&[u8]> = forms.map(|form| form.finder.needle()).collect();
+        let searchers = needles.chunks(Self::AT_ONCE).map(packed::Searcher::new);
+        Self { searchers: searchers.collect() }
+    }
+
+    /// Whether one of the forms may be in the text.
+    pub(super) fn may_be_in(&self, text: &[u8]) -> bool {
+        let finds = |searcher: &packed::Searcher| searcher.find(text).is_some();
+        self.searchers.as_ref().is_none_or(|searchers| searchers.iter().any(finds))
+    }
+}
+
+impl Default for AnyForm {
+    fn default() -> Self {
+        Self::of(std::iter::empty())
     }
 }
 
