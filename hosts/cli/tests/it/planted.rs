@@ -137,7 +137,7 @@ async fn no_command_shows_a_key_that_the_agent_repeats() {
         (&["send", "demo", "hello", "--debug"], 0, "The key is ***"),
         (&["subscribe", "demo", "t1", "--debug"], 0, "< data: "),
         (&["status", "demo", "t1"], 0, "The key is ***"),
-        (&["cancel", "demo", "t1"], 0, "The key is ***"),
+        (&["cancel", "demo", "t1"], 1, "The key is ***"),
         (&["tasks", "demo"], 0, "done with ***"),
         (&["subscribe", "demo", "t1"], 0, "t1"),
         (&hook, 1, "refused: "),
