@@ -78,6 +78,12 @@ pub enum StoreOpenError {
         /// The format that this version reads.
         known: i64,
     },
+    /// Another process holds the lock of the database, and has done so for some seconds.
+    #[error("another process holds the lock of `{path}`: wait for it to end, or end it")]
+    Held {
+        /// The database file.
+        path: PathBuf,
+    },
     /// The database could not be opened for another reason.
     #[error("failed to open `{path}`")]
     Open {
@@ -226,6 +232,7 @@ fn describe(path: &Path, source: rusqlite::Error) -> StoreOpenError {
         Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
             StoreOpenError::Damaged { path, source }
         }
+        Some(ErrorCode::DatabaseBusy) => StoreOpenError::Held { path },
         _ => StoreOpenError::Open { path, source },
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use rusqlite::Connection;
+use tokio::sync::watch;
 use volcanic_agent_core::{
     Accepted, Commit, Entry, NewPrompt, OutboxId, OutboxItem, Prompt, SessionStore, StoreError,
     TargetId,
@@ -55,6 +56,17 @@ impl Store {
     pub async fn close(&self) {
         self.readers.close().await;
         self.writer.close().await;
+    }
+
+    /// Whether another process holds the lock of the database and what is to be written waits for it. That takes as long
+    /// as the other one likes; somebody should be told. Nothing is lost, and reading goes on.
+    pub fn held(&self) -> watch::Receiver<bool> {
+        self.writer.held()
+    }
+
+    /// From now on a lock that another process holds fails writes, after a moment. For the time before the end.
+    pub fn hurry(&self) {
+        self.writer.hurry();
     }
 
     /// How much was written so far.

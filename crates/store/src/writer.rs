@@ -10,12 +10,13 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use jiff::Timestamp;
-use rusqlite::Connection;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use rusqlite::{Connection, ErrorCode};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 use tokio::task::spawn_blocking;
 use tokio_util::task::TaskTracker;
 use volcanic_base::Clock;
@@ -28,6 +29,15 @@ const QUEUE_CAPACITY: u32 = 1024;
 
 /// Work that shares a commit at most. Larger groups gain little, and their first caller waits for the last.
 const GROUP_LIMIT: usize = 256;
+
+/// How long the lock that another process holds is waited for before that is told. A backup takes less.
+const UNTOLD_WAIT: Duration = Duration::from_secs(2);
+
+/// After that, how often it is looked whether the wait is still wanted. Within, SQLite tries about ten times a second.
+const TOLD_WAIT: Duration = Duration::from_millis(500);
+
+/// Looks between two log lines about one wait: ten minutes.
+const LOOKS_PER_LINE: u32 = 1200;
 
 /// What a piece of work sees.
 #[derive(Debug)]
@@ -54,6 +64,10 @@ struct Shared {
     places: Arc<Semaphore>,
     queue: Mutex<Queue>,
     workers: TaskTracker,
+    /// Whether another process has held the lock for longer than is untold.
+    held: watch::Sender<bool>,
+    /// Whether such a wait has to end.
+    hurries: AtomicBool,
     /// Held by the worker alone; empty after a failed commit (the descriptor is not trusted again) and after closing.
     connection: Mutex<Option<Connection>>,
     commits: AtomicU64,
@@ -77,6 +91,8 @@ impl Writer {
                 places: Arc::new(Semaphore::new(QUEUE_CAPACITY as usize)),
                 queue: Mutex::default(),
                 workers: TaskTracker::new(),
+                held: watch::Sender::new(false),
+                hurries: AtomicBool::new(false),
                 connection: Mutex::new(Some(opened.connection)),
                 commits: AtomicU64::new(0),
                 jobs: AtomicU64::new(0),
@@ -100,8 +116,19 @@ impl Writer {
         answered.await.map_err(|_| DbError::Dropped)?
     }
 
+    /// Whether another process holds the lock and work waits for it.
+    pub(crate) fn held(&self) -> watch::Receiver<bool> {
+        self.shared.held.subscribe()
+    }
+
+    /// From now on a lock that another process holds fails what waits for it, after a moment.
+    pub(crate) fn hurry(&self) {
+        self.shared.hurries.store(true, Ordering::Relaxed);
+    }
+
     /// Waits for everything accepted, joins the worker, writes the log back into the database and closes it.
     pub(crate) async fn close(&self) {
+        self.hurry();
         let shared = Arc::clone(&self.shared);
         // With every place taken nothing waits; an error says that an earlier call came this far.
         if let Ok(_all) = shared.places.acquire_many(QUEUE_CAPACITY).await {
@@ -244,8 +271,36 @@ impl Shared {
             None => connect_writer(&self.path)?,
         };
         let connection = slot.insert(connection);
-        run(connection, "BEGIN IMMEDIATE")?;
+        self.take_lock(connection)?;
         Ok(connection)
+    }
+
+    /// Begins a transaction. The lock of another process (a shell with an open transaction, a slow backup) is waited for
+    /// as long as it takes: nothing is lost by that, and whoever has an answer to give would have it again.
+    fn take_lock(&self, connection: &Connection) -> rusqlite::Result<()> {
+        let mut looks = 0_u32;
+        let taken = loop {
+            connection.busy_timeout(if looks == 0 { UNTOLD_WAIT } else { TOLD_WAIT })?;
+            match run(connection, "BEGIN IMMEDIATE") {
+                Err(error)
+                    if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
+                        && !self.hurries.load(Ordering::Relaxed) => {}
+                taken => break taken,
+            }
+            if looks.is_multiple_of(LOOKS_PER_LINE) {
+                let database = self.path.display().to_string();
+                tracing::warn!(
+                    database,
+                    "another process holds the lock; what is to be written waits for it"
+                );
+            }
+            self.held.send_if_modified(|held| !std::mem::replace(held, true));
+            looks = looks.wrapping_add(1).max(1);
+        };
+        if self.held.send_if_modified(|held| std::mem::replace(held, false)) && taken.is_ok() {
+            tracing::info!("the lock is free again");
+        }
+        taken
     }
 
     fn run_jobs(

@@ -58,7 +58,9 @@ impl FileSender for ChatFiles {
             pieces.into_iter().next().map(|piece| piece.text)
         });
         self.api.send_document(chat, name, content, caption).await.map_err(|error| match error {
-            ApiError::Unknown(_) => format!("{error}; the file may have arrived"),
+            ApiError::Unknown(_) | ApiError::TooLarge(_) => {
+                format!("{error}; the file may have arrived")
+            }
             error => error.to_string(),
         })
     }

@@ -23,6 +23,7 @@ use crate::api::{ApiError, BotClient};
 use crate::chats::{ChatDeps, ChatTokens, Chats, target_of};
 use crate::command::MENU;
 use crate::config::BotConfig;
+use crate::held::tell_held;
 use crate::intake::Intake;
 use crate::push::{WatchPushes, open_listener};
 use crate::receive::{ReceiveEnd, ReceivePauses, Receiver};
@@ -63,7 +64,18 @@ pub async fn run_bot(
     let Some(running) = parts.start(listener, &stop).await? else {
         return Ok(());
     };
-    let ended = running.receive(&stop).await;
+    let ended = {
+        let receiving = running.receive(&stop);
+        tokio::pin!(receiving);
+        tokio::select! {
+            ended = &mut receiving => ended,
+            // What waits for the lock of another process waits no longer.
+            () = stop.cancelled() => {
+                running.store.hurry();
+                receiving.await
+            }
+        }
+    };
     running.shut_down().await;
     ended
 }
@@ -154,6 +166,8 @@ impl Parts {
             None => None,
         };
         self.log_halves(watches.is_some());
+        let people = self.home.workspaces.keys().copied().collect();
+        tracker.spawn(tell_held(self.store.held(), self.api.clone(), people, agents.clone()));
         if let Some(listener) = listener {
             let router = match &watches {
                 Some((watches, _)) => push_router(Arc::new(WatchPushes::new(watches.clone()))),
@@ -314,6 +328,7 @@ impl Running {
     /// Ends everything in order: short runs may finish, the rest stays for the next process; then what is ready is sent.
     async fn shut_down(self) {
         tracing::info!("stopping");
+        self.store.hurry();
         let idle = async {
             for chat in self.chats.iter() {
                 chat.session().wait_idle().await;

@@ -9,6 +9,7 @@ mod chats;
 mod command;
 mod config;
 mod files;
+mod held;
 mod host;
 mod incoming;
 mod intake;

@@ -7,7 +7,7 @@ use clap::Parser;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
-use volcanic_host::{HostEnvironment, build_model};
+use volcanic_host::{HostEnvironment, build_model, log_panics};
 use volcanic_telegram::{BotConfig, LoadedConfig, LogFormat, LogSettings, load_config, run_bot};
 
 /// A personal assistant in Telegram that hands work to other agents. Settings come from the environment and
@@ -49,6 +49,7 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     start_log(loaded.config.log);
+    log_panics();
     match run(loaded.config, HostEnvironment::pick(&variables)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -10,6 +10,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::FutureExt as _;
 use serde_json::Value;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use volcanic_agent_core::StoreError;
 use volcanic_base::{Backoff, Chance};
@@ -19,6 +20,9 @@ use crate::api::{ApiError, BotClient};
 
 /// How many updates are taken from disk at a time.
 const BATCH: u32 = 100;
+
+/// How many updates a poll asks for: as many as Telegram gives.
+const POLLED: u8 = 100;
 
 /// Does what an update asks for.
 #[async_trait]
@@ -83,21 +87,44 @@ impl Receiver {
     pub async fn run(self, stop: CancellationToken) -> ReceiveEnd {
         let mut backoff = Backoff::new(self.pauses.retry.clone(), 0.1);
         let mut hinted_conflict = false;
+        let mut hinted_idle = false;
+        let mut limit = POLLED;
         loop {
             self.handle_waiting(&stop).await;
             let Some(offset) = self.until_read(&stop).await else { return ReceiveEnd::Stopped };
+            let began = Instant::now();
             let polled = tokio::select! {
                 biased;
                 () = stop.cancelled() => return ReceiveEnd::Stopped,
-                polled = self.api.updates(offset) => polled,
+                polled = self.api.updates(offset, limit) => polled,
             };
             let pause = match polled {
                 Ok(updates) => {
-                    backoff.reset();
                     hinted_conflict = false;
-                    if !updates.is_empty() {
-                        self.keep(&updates, &stop).await;
+                    limit = POLLED;
+                    let is_worth_it = if updates.is_empty() {
+                        began.elapsed() >= self.api.poll_length() / 2
+                    } else {
+                        self.keep(&updates, &stop).await
+                    };
+                    if is_worth_it {
+                        backoff.reset();
+                        hinted_idle = false;
+                        continue;
                     }
+                    // The same would come again at once, and again.
+                    let pause = backoff.next(&self.chance);
+                    if !std::mem::replace(&mut hinted_idle, true) {
+                        tracing::warn!(
+                            updates = updates.len(),
+                            "the Bot API answers at once with nothing that can be used; it is asked less often"
+                        );
+                    }
+                    pause
+                }
+                Err(error @ ApiError::TooLarge(_)) if limit > 1 => {
+                    tracing::warn!(%error, "updates are asked for one by one");
+                    limit = 1;
                     continue;
                 }
                 Err(ApiError::Token) => {
@@ -140,29 +167,33 @@ impl Receiver {
         }
     }
 
-    /// Keeps a batch, or gives up when asked to stop: then it comes again at the next start.
-    async fn keep(&self, updates: &[Value], stop: &CancellationToken) {
+    /// Keeps a batch, or gives up when asked to stop: then it comes again at the next start. Says whether there was
+    /// anything new in it.
+    async fn keep(&self, updates: &[Value], stop: &CancellationToken) -> bool {
         let with_ids: Vec<(i64, String)> = updates
             .iter()
             .filter_map(|update| {
-                let id = update.get("update_id").and_then(Value::as_i64);
-                if id.is_none() {
-                    tracing::error!("an update without an id was dropped");
-                }
-                Some((id?, update.to_string()))
+                let id = update.get("update_id").and_then(Value::as_i64)?;
+                Some((id, update.to_string()))
             })
             .collect();
-        let Some(next) = with_ids.iter().map(|(id, _)| id.saturating_add(1)).max() else { return };
+        let dropped = updates.len() - with_ids.len();
+        let Some(next) = with_ids.iter().map(|(id, _)| id.saturating_add(1)).max() else {
+            return false;
+        };
+        if dropped > 0 {
+            tracing::error!(dropped, "updates without an id were dropped");
+        }
         loop {
             match self.store.record_updates(with_ids.clone(), next).await {
                 Ok(new) => {
                     tracing::debug!(new, "updates received");
-                    return;
+                    return new > 0;
                 }
                 Err(error) => tracing::error!(%error, "received updates cannot be kept"),
             }
             if is_stopped_within(self.pauses.store, stop).await {
-                return;
+                return false;
             }
         }
     }

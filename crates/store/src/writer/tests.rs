@@ -1,5 +1,4 @@
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures::future::join_all;
 use tempfile::TempDir;
@@ -166,18 +165,6 @@ async fn full_disk_keeps_nothing_of_what_failed() {
     assert_eq!(kept, expected);
     bench.say("after").await.unwrap();
     assert_eq!(bench.words().last().map(String::as_str), Some("after"));
-}
-
-#[tokio::test]
-async fn lock_held_by_another_program_fails_the_work_and_the_writer_recovers() {
-    let bench = Bench::new().await;
-    bench.run(|scope| Ok(scope.connection.busy_timeout(Duration::from_millis(5))?)).await.unwrap();
-    let other = rusqlite::Connection::open(bench.folder.path().join("state.db")).unwrap();
-    other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    assert!(matches!(bench.say("a").await, Err(DbError::Commit(_))));
-    other.execute_batch("ROLLBACK").unwrap();
-    bench.say("b").await.unwrap();
-    assert_eq!(bench.words(), ["b"]);
 }
 
 #[tokio::test]

@@ -7,6 +7,8 @@ mod fixture;
 #[cfg(test)]
 mod grouping;
 #[cfg(test)]
+mod held;
+#[cfg(test)]
 mod opening;
 #[cfg(test)]
 mod outbox;

@@ -17,6 +17,8 @@ pub enum BotFault {
         /// The description.
         description: String,
     },
+    /// This text is the whole answer, with status 200; nothing is done.
+    Say(String),
     /// The connection is cut; nothing is done.
     CutBefore,
     /// The call is done, then the connection is cut: the bot cannot know.

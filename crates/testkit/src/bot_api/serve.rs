@@ -71,6 +71,10 @@ async fn call(
             let status = StatusCode::from_u16(code).unwrap_or(StatusCode::BAD_GATEWAY);
             (status, "<html><body>bad gateway</body></html>").into_response()
         }
+        Some(BotFault::Say(text)) => {
+            open.close(BotOutcome::Refused { code: 200, description: String::new() });
+            text.into_response()
+        }
         Some(BotFault::CutBefore) => {
             open.close(BotOutcome::Cut);
             cut()

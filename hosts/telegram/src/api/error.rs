@@ -29,9 +29,28 @@ pub enum ApiError {
     /// The request did not get there; nothing was done.
     #[error("Telegram cannot be reached: {0}")]
     NotReached(String),
+    /// The answer is larger than this many bytes. The request may have been carried out.
+    #[error("the answer of Telegram is larger than {0} bytes")]
+    TooLarge(usize),
     /// The request may have been carried out.
     #[error("no clear answer from Telegram: {0}")]
     Unknown(String),
+}
+
+impl ApiError {
+    /// The same, should the server, or something on the way to it, have repeated the token.
+    pub(super) fn without(mut self, token: &str) -> Self {
+        let secret = token.split_once(':').map_or(token, |(_, secret)| secret);
+        match &mut self {
+            Self::Closed(text)
+            | Self::Formatting(text)
+            | Self::Refused(text)
+            | Self::NotReached(text)
+            | Self::Unknown(text) => *text = text.replace(secret, "***"),
+            Self::RateLimited(_) | Self::Conflict | Self::Token | Self::TooLarge(_) => {}
+        }
+        self
+    }
 }
 
 impl From<RequestError> for ApiError {
@@ -54,12 +73,8 @@ impl From<RequestError> for ApiError {
     }
 }
 
-/// Whether the server said yes and only the content of its answer could not be read.
-pub(super) fn was_done(error: &RequestError) -> bool {
-    matches!(error, RequestError::InvalidJson { raw, .. } if raw.trim_start().starts_with("{\"ok\":true"))
-}
-
-fn refused(refusal: Refusal) -> ApiError {
+/// What a refusal means.
+pub(super) fn refused(refusal: Refusal) -> ApiError {
     match refusal {
         Refusal::TerminatedByOtherGetUpdates | Refusal::CantGetUpdates => ApiError::Conflict,
         Refusal::InvalidToken => ApiError::Token,

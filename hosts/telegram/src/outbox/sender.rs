@@ -163,7 +163,7 @@ impl OutboxSender {
                 ApiError::NotReached(_) | ApiError::Token | ApiError::Conflict => {
                     tokio::time::sleep(backoff.next(&self.chance)).await;
                 }
-                ApiError::Unknown(_) => {
+                ApiError::Unknown(_) | ApiError::TooLarge(_) => {
                     may_repeat = true;
                     tokio::time::sleep(backoff.next(&self.chance)).await;
                 }

@@ -80,7 +80,11 @@ async fn a2a_command_lists_agents_and_watches() {
     world.says("/a2a");
     let after = world.sees_text("Watches:").await.text;
     let task = remote.received()[0].task_id.clone();
-    assert!(after.contains(&format!("- demo: task {task} (poll, watching")), "{after}");
+    let watch = after.lines().find(|line| line.starts_with(&format!("- demo: task {task} (")));
+    let watch = watch.unwrap_or_else(|| panic!("{after}"));
+    for part in ["watching, ", "s, next check in ", "last: working)"] {
+        assert!(watch.contains(part), "{part} is missing in {watch}");
+    }
     world.says("/status");
     world.sees_text("Watched tasks: 1").await;
     assert!(!world.texts().concat().contains("key-of-the-remote-1234"));

@@ -9,9 +9,13 @@ mod crash;
 #[cfg(test)]
 mod delegation;
 #[cfg(test)]
+mod held;
+#[cfg(test)]
 mod lifecycle;
 #[cfg(test)]
 mod outbox;
+#[cfg(test)]
+mod planted;
 #[cfg(test)]
 mod receive;
 #[cfg(test)]

@@ -10,7 +10,7 @@ use tokio_util::task::TaskTracker;
 use volcanic_agent_core::StoreError;
 use volcanic_base::{Chance, Secret};
 use volcanic_store::{ReceivedUpdate, Store};
-use volcanic_telegram::{BotClient, ReceiveEnd, ReceivePauses, Receiver, UpdateHandler};
+use volcanic_telegram::{ApiError, BotClient, ReceiveEnd, ReceivePauses, Receiver, UpdateHandler};
 use volcanic_testkit::{BotApi, BotFault, BotOutcome};
 
 use crate::bot::{LIMIT, open_store};
@@ -166,4 +166,82 @@ async fn only_messages_are_asked_for() {
     let running = start(|_| ()).await;
     let poll = running.api.await_call(LIMIT, |call| call.is("getUpdates")).await.expect("a poll");
     assert_eq!(poll.params["allowed_updates"], json!(["message"]));
+}
+
+/// Has the next `times` polls answered with this.
+fn say(api: &BotApi, text: &str, times: usize) {
+    api.fail_next("getUpdates", &BotFault::Say(text.to_owned()), times);
+}
+
+#[tokio::test]
+async fn polls_that_bring_nothing_usable_at_once_are_not_repeated_at_once() {
+    for useless in [
+        r#"{"ok":true,"result":[{"no":"id"}]}"#,
+        r#"{"ok":true,"result":[{"update_id":"5"},7,null]}"#,
+        r#"{"ok":true,"result":[]}"#,
+        r#"{"ok":true,"result":{"shape":"of tomorrow"}}"#,
+    ] {
+        let began = tokio::time::Instant::now();
+        let running = start(|api| say(api, useless, 20)).await;
+        let api = &running.api;
+        api.await_call(LIMIT, |_| api.calls_of("getUpdates").len() > 20).await.expect("polls");
+        // Twenty pauses of at least 18 ms.
+        assert!(began.elapsed() >= Duration::from_millis(360), "{useless}: {:?}", began.elapsed());
+        running.api.user_says(5, "a");
+        assert_eq!(running.finish().await.1, ["a"], "{useless}");
+    }
+}
+
+#[tokio::test]
+async fn the_same_updates_over_and_over_are_not_asked_for_at_once() {
+    let again =
+        r#"{"ok":true,"result":[{"update_id":9223372036854775807,"message":{"text":"x"}}]}"#;
+    let began = tokio::time::Instant::now();
+    let running = start(|api| say(api, again, 20)).await;
+    let api = &running.api;
+    api.await_call(LIMIT, |_| api.calls_of("getUpdates").len() > 20).await.expect("polls");
+    assert!(began.elapsed() >= Duration::from_millis(340), "{:?}", began.elapsed());
+    assert_eq!(running.handler.texts.lock().expect("unpoisoned").as_slice(), ["x"]);
+    running.stop.cancel();
+}
+
+#[tokio::test]
+async fn a_batch_that_is_too_large_is_asked_for_one_by_one() {
+    let huge = format!(r#"{{"ok":true,"result":["{}"]}}"#, "x".repeat(17 << 20));
+    let running = start(|api| say(api, &huge, 1)).await;
+    for text in ["a", "b"] {
+        running.api.user_says(5, text);
+    }
+    let limits = |api: &BotApi| -> Vec<_> {
+        api.calls_of("getUpdates").iter().map(|call| call.params["limit"].clone()).collect()
+    };
+    running.api.await_acknowledged(LIMIT).await.expect("acknowledged");
+    let asked = limits(&running.api);
+    assert_eq!(asked[..3], [json!(100), json!(1), json!(100)], "{asked:?}");
+    assert_eq!(running.finish().await.1, ["a", "b"]);
+}
+
+#[tokio::test]
+async fn an_answer_without_end_is_given_up() {
+    let api = BotApi::start().await.expect("the Bot API starts");
+    let endless = format!(r#"{{"ok":true,"result":{{"username":"{}"#, "x".repeat(2 << 20));
+    api.fail_next("getMe", &BotFault::Say(endless), 1);
+    let url = api.url().parse().expect("a URL");
+    let client = BotClient::new(&Secret::new(api.token()), &url, POLL).expect("a client");
+    assert_eq!(client.user_name().await, Err(ApiError::TooLarge(1 << 20)));
+}
+
+#[tokio::test]
+async fn a_token_that_the_bot_api_repeats_is_in_no_error() {
+    let api = BotApi::start().await.expect("the Bot API starts");
+    let url = api.url().parse().expect("a URL");
+    let client = BotClient::new(&Secret::new(api.token()), &url, POLL).expect("a client");
+    let (_, secret) = api.token().split_once(':').expect("a token");
+    for description in ["Bad Request: ", "Forbidden: ", "Bad Request: entities ", ""] {
+        let description = format!("{description}{}", api.token());
+        api.fail_next("getMe", &BotFault::Refuse { code: 400, description }, 1);
+        let error = client.user_name().await.expect_err("refused");
+        let seen = format!("{error} {error:?}");
+        assert!(seen.contains("***") && !seen.contains(secret), "{seen}");
+    }
 }

@@ -90,6 +90,13 @@ async fn files_and_folders_that_would_end_the_start_are_told_with_the_rest() {
     world.set("A2A_CLIENT_ENABLED", "false");
     let (_, _, told) = output(&world, "--check").await;
     assert!(!told.contains("SSL_CERT_FILE"), "{told}");
+    // The TLS of models would read them to their ends.
+    for endless in ["/dev/zero", "/"] {
+        world.set("SSL_CERT_FILE", endless);
+        let (_, _, told) = output(&world, "--check").await;
+        let wanted = format!("SSL_CERT_FILE: `{endless}` cannot be used: it is no regular file");
+        assert!(told.contains(&wanted), "{told}");
+    }
 }
 
 #[tokio::test]
