@@ -33,7 +33,7 @@ pub struct SendArgs {
     /// Print what the agent reports while it works, as it comes.
     #[arg(long)]
     pub stream: bool,
-    /// Also ask for this many messages of the task's history; they are in the JSON.
+    /// Also ask for this many messages of the task's history, and show them.
     #[arg(long, value_name = "COUNT")]
     pub history: Option<u32>,
     /// A media type that the answer may have; may be given several times.

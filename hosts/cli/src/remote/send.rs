@@ -100,7 +100,7 @@ pub(crate) async fn send(args: &SendArgs, config: &CliConfig, format: Format) ->
     let exit = if following.is_unheard() {
         contact.tell_unheard(&remote, &following.task)?
     } else {
-        contact.tell(&remote, following.task)?
+        contact.tell(&remote, following.task, following.history)?
     };
     // The agent has it, which is all that was wanted.
     Ok(if args.is_async && exit == Exit::TimedOut { Exit::Done } else { exit })

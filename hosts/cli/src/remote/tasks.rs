@@ -54,7 +54,7 @@ pub(crate) async fn status(args: &StatusArgs, config: &CliConfig, format: Format
     if args.wait.is_some() {
         contact.follow(&mut following, deadline).await?;
     }
-    contact.tell(&remote, following.task)
+    contact.tell(&remote, following.task, args.history)
 }
 
 /// Cancels a task.
@@ -70,7 +70,7 @@ pub(crate) async fn cancel(args: &TaskArgs, config: &CliConfig, format: Format) 
     });
     let (remote, task) = asked.await?;
     let is_canceled = task.status.state == TaskState::Canceled;
-    let exit = contact.tell(&remote, task)?;
+    let exit = contact.tell(&remote, task, 0)?;
     // Here this is what was wanted, and a task that was done before is not.
     Ok(match exit {
         _ if is_canceled => Exit::Done,

@@ -15,18 +15,20 @@ use crate::{
 };
 
 impl Contact<'_> {
-    /// Tells how a task stands; the files of a settled one are saved, unless JSON is wanted, which holds them.
-    pub(super) fn tell(&self, remote: &RemoteAgent, mut task: Task) -> Result<Exit> {
+    /// Tells how a task stands; the files of a settled one are saved, unless JSON is wanted, which holds them. Of its history
+    /// people see at most as many messages as they asked for: agents send their own words back to them unasked.
+    pub(super) fn tell(&self, remote: &RemoteAgent, mut task: Task, history: u32) -> Result<Exit> {
         let exit = exit_of(&task.status.state);
         if self.format == Format::Json {
             write_json(&BTreeMap::from([("task", task)]))?;
             return Ok(exit);
         }
         let id = sanitize_remote_line(task.id.as_str(), 200);
-        let history = mem::take(&mut task.history);
+        let messages = mem::take(&mut task.history);
         let outcome = remote.outcome_of(task, self.max_file_bytes);
         let (is_question, is_saved) = self.show(outcome, remote)?;
-        show_history(&history)?;
+        let wanted = usize::try_from(history).unwrap_or(usize::MAX);
+        show_history(&messages[messages.len().saturating_sub(wanted)..])?;
         if exit == Exit::TimedOut {
             let command = self.command("watch", &[&id]);
             note(&format!("The agent works on. To follow it: {command}"));

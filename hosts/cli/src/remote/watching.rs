@@ -104,7 +104,7 @@ pub(crate) async fn watch(args: &WatchArgs, config: &CliConfig, format: Format) 
         before: None,
     };
     contact.follow(&mut following, deadline).await?;
-    contact.tell(&remote, following.task)
+    contact.tell(&remote, following.task, 0)
 }
 
 impl Contact<'_> {

@@ -194,7 +194,13 @@ async fn the_history_is_shown_when_it_is_asked_for() {
     let world = World::new();
     let _remote = world.remote().await;
     let asked = world.run(&["send", "demo", "book a boat"]).await;
+    assert!(!asked.out.contains("History"), "{asked:?}");
     let task = asked.task();
+    let ran = world.run(&["send", "demo", "book a car", "--history", "1"]).await;
+    ran.check(6, &["Which day?\nHistory:\nuser:\n  book a car\n"]);
+    let ran = world.run(&["cancel", "demo", ran.task()]).await;
+    ran.check(0, &["is canceled."]);
+    assert!(!ran.out.contains("History"), "{ran:?}");
     world.run(&["send", "demo", "Monday", "--task", task]).await.check(0, &[]);
     let ran = world.run(&["status", "demo", task, "--history", "9"]).await;
     ran.check(0, &["History:\nuser:\n  book a boat\n", "agent:\n  Which day?", "user:\n  Monday"]);
