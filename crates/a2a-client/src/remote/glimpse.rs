@@ -91,7 +91,8 @@ fn read(protocol: AgentProtocol, task: &str) -> Option<Task> {
     let status: StatusGlimpse<'_> = object(task.status.get())?;
     let short = |value: &RawValue| (value.get().len() <= MAX_SHOWN).then(|| value.get().to_owned());
     let text = |value| serde_json::from_str::<String>(&short(value)?).ok();
-    let id = text(task.id)?;
+    // One that is empty names no task that could be asked for.
+    let id = text(task.id).filter(|id| !id.is_empty())?;
     let context_id = task.context_id.and_then(text);
     let state = short(status.state)?;
     let state = match protocol {
@@ -133,6 +134,13 @@ mod tests {
                 Some(&TaskState::Completed),
             );
         }
+    }
+
+    #[test]
+    fn a_task_with_an_empty_id_is_not_named() {
+        let task = |id: &str| format!(r#"{{"id": "{id}", "status": {{"state": "completed"}}}}"#);
+        assert!(read(AgentProtocol::V03, &task("t1")).is_some());
+        assert!(read(AgentProtocol::V03, &task("")).is_none());
     }
 
     #[test]

@@ -14,6 +14,9 @@ use crate::{
     AgentEntry, ClientConfig, ClientError, KeyError, KeyResolver, frame::sanitize_remote_line,
 };
 
+/// U+FEFF in UTF-8.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// How much of the name of a compression is shown, in characters.
 const MAX_CODING: usize = 40;
 
@@ -126,7 +129,7 @@ impl Line {
         deadline: Instant,
     ) -> Result<Bytes, ClientError> {
         match timeout_at(deadline, body.collect(limit)).await {
-            Ok(Ok(bytes)) => Ok(self.scrubber.scrub(bytes)),
+            Ok(Ok(bytes)) => Ok(self.scrubber.scrub(unmarked(bytes))),
             Ok(Err(error)) => Err(ClientError::from_net(&self.agent, error)),
             Err(_) => Err(self.timed_out()),
         }
@@ -174,6 +177,11 @@ impl Line {
     }
 }
 
+/// A body without the byte order mark that some servers put before JSON, and that no reader of JSON takes.
+fn unmarked(body: Bytes) -> Bytes {
+    if body.starts_with(BYTE_ORDER_MARK) { body.slice(BYTE_ORDER_MARK.len()..) } else { body }
+}
+
 /// What may be secret in the address of an agent: every value of its query.
 pub(super) fn secrets_of(url: &Url) -> impl Iterator<Item = Secret> + '_ {
     url.query_pairs().map(|(_, value)| Secret::new(value))
@@ -187,4 +195,22 @@ fn scrubber(secrets: Vec<Secret>, config: &ClientConfig) -> Scrubber {
 #[cfg(not(feature = "test-util"))]
 fn scrubber(secrets: Vec<Secret>, _: &ClientConfig) -> Scrubber {
     Scrubber::new(secrets)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_before_a_body_is_left_out_once() {
+        for (body, wanted) in [
+            (&b"\xef\xbb\xbf{}"[..], &b"{}"[..]),
+            (b"{}", b"{}"),
+            (b"\xef\xbb", b"\xef\xbb"),
+            (b"\xef\xbb\xbf\xef\xbb\xbf", b"\xef\xbb\xbf"),
+            (b"", b""),
+        ] {
+            assert_eq!(unmarked(Bytes::from_static(body)), wanted);
+        }
+    }
 }
