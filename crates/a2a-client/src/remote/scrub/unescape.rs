@@ -176,3 +176,23 @@ fn invisible_length(text: &[u8]) -> Option<usize> {
     let character = str::from_utf8(text.get(..length)?).ok()?.chars().next()?;
     is_invisible(u32::from(character)).then_some(length)
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn first_mark_is_found_wherever_it_is(
+            // Those beside the marks differ from them in the last bit alone.
+            text in proptest::collection::vec(prop_oneof![Just(b'\\'), Just(b'%'), Just(b']'), Just(b'$'), any::<u8>()], 0..60),
+            from in 0_usize..70,
+            skipped in 0_usize..70,
+        ) {
+            let wanted = |at: &usize| matches!(text[*at], b'\\' | b'%') && *at != skipped;
+            prop_assert_eq!(find_mark(&text, from, wanted), (from..text.len()).find(wanted));
+        }
+    }
+}
