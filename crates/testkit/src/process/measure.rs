@@ -1,6 +1,7 @@
 //! Runs a program to its end and measures it.
 
 use std::{
+    fs,
     io::{self, Read},
     process::{Child, Stdio},
     time::Duration,
@@ -28,7 +29,7 @@ pub struct Measured {
     pub out: String,
     /// What it printed as errors, up to 4 MiB.
     pub err: String,
-    /// The most memory it had resident, in bytes, as the system counted it.
+    /// The most memory it had resident, in bytes.
     pub peak: u64,
     /// How long it ran.
     pub took: Duration,
@@ -68,7 +69,7 @@ impl Program {
         let mut running = Running { child, has_ended: false };
         let out = read(running.child.stdout.take());
         let err = read(running.child.stderr.take());
-        let used = until_ended(&mut running, started + within).await;
+        let (used, seen) = until_ended(&mut running, started + within).await;
         let used = used.map_err(io("failed to be waited for"))?;
         let took = started.elapsed();
         if used.is_none() {
@@ -78,7 +79,8 @@ impl Program {
         let err = text(err).await.map_err(io("failed to be read"))?;
         match used {
             Some(ResUse { status, rusage }) => {
-                Ok(Measured { code: status.code(), out, err, peak: rusage.maxrss, took })
+                let peak = peak(rusage.maxrss, seen, high_water("self"));
+                Ok(Measured { code: status.code(), out, err, peak, took })
             }
             None => Err(ProcessError::Missing {
                 name,
@@ -90,15 +92,41 @@ impl Program {
     }
 }
 
-async fn until_ended(running: &mut Running, deadline: Instant) -> io::Result<Option<ResUse>> {
+/// Waits for the end, and returns the most memory seen on the way as well.
+async fn until_ended(
+    running: &mut Running,
+    deadline: Instant,
+) -> (io::Result<Option<ResUse>>, Option<u64>) {
+    let child = running.child.id().to_string();
+    let mut seen = None;
     while Instant::now() < deadline {
-        if let Some(used) = running.child.try_wait4()? {
-            running.has_ended = true;
-            return Ok(Some(used));
+        seen = high_water(&child).or(seen);
+        match running.child.try_wait4() {
+            Ok(Some(used)) => {
+                running.has_ended = true;
+                return (Ok(Some(used)), seen);
+            }
+            Ok(None) => sleep(LOOK).await,
+            Err(error) => return (Err(error), seen),
         }
-        sleep(LOOK).await;
     }
-    Ok(None)
+    (Ok(None), seen)
+}
+
+/// The most memory that a program had. What the system `counted` for it begins with what we had when we started it, so below
+/// our own most that may be us; then it is what was `seen` of it, if there was time to look.
+fn peak(counted: u64, seen: Option<u64>, ours: Option<u64>) -> u64 {
+    match (seen, ours) {
+        (Some(seen), Some(ours)) if counted <= ours => seen,
+        (Some(_) | None, _) => counted,
+    }
+}
+
+/// The most memory that a process had resident, in bytes, where the system tells. One that has ended has none.
+fn high_water(process: &str) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().strip_suffix(" kB")?.parse::<u64>().ok().map(|kibibytes| kibibytes << 10)
 }
 
 fn read(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<io::Result<Vec<u8>>> {
@@ -114,4 +142,29 @@ fn read(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<io::Result<Vec<u
 
 async fn text(read: JoinHandle<io::Result<Vec<u8>>>) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&read.await??).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::hint::black_box;
+
+    use super::*;
+
+    async fn peak_of(script: &str) -> u64 {
+        let shell = Program::new("shell", "/bin/sh").args(["-c", script]);
+        let ran = shell.measure(Duration::from_secs(30)).await.unwrap();
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        ran.peak
+    }
+
+    #[tokio::test]
+    async fn what_a_program_takes_is_not_hidden_by_what_we_have() {
+        // Written, so that it is resident.
+        let ours = black_box(vec![1_u8; 96 << 20]);
+        let small = peak_of("sleep 0.1").await;
+        assert!(small < 32 << 20, "{small} bytes");
+        let large = peak_of("x=$(head -c 50000000 /dev/zero | tr '\\0' x); sleep 0.1").await;
+        assert!(large > small + 40_000_000, "{small} and {large} bytes");
+        black_box(ours);
+    }
 }
