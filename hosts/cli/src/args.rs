@@ -7,12 +7,14 @@ use clap_complete::Shell;
 use volcanic_host::parse_duration;
 
 mod agent;
+mod card;
 mod examples;
 mod message;
 mod push_config;
 mod task;
 
 pub use agent::{AgentArgs, BindingName, ProtocolName};
+pub use card::CardArgs;
 pub use message::{MessageParts, PartArg, PartValue, SendArgs};
 pub use push_config::{
     PushConfigCommand, PushConfigCreateArgs, PushConfigIdArgs, PushConfigListArgs,
@@ -43,6 +45,9 @@ pub enum Command {
     /// List the agents of the workspace with what their cards say.
     #[command(after_help = examples::AGENTS)]
     Agents(AgentsArgs),
+    /// Show what an agent says about itself, or check that by the specification.
+    #[command(after_help = examples::CARD)]
+    Card(CardArgs),
     /// Send a message to an agent and wait for the outcome.
     #[command(after_help = examples::SEND, override_usage = "volcanic send [OPTIONS] <AGENT> <TEXT or parts>")]
     Send(SendArgs),

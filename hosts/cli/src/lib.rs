@@ -27,10 +27,10 @@ use chat::Afterwards;
 use output::Format;
 
 pub use args::{
-    AgentArgs, AgentsArgs, BindingName, ChatArgs, Cli, Command, CompletionsArgs, DemoArgs,
-    MessageParts, PartArg, PartValue, ProtocolName, PushConfigCommand, PushConfigCreateArgs,
-    PushConfigIdArgs, PushConfigListArgs, SendArgs, ServeArgs, StateName, StatusArgs,
-    SubscribeArgs, TaskArgs, TasksArgs, WatchArgs, WatchesArgs, WorkspaceArgs,
+    AgentArgs, AgentsArgs, BindingName, CardArgs, ChatArgs, Cli, Command, CompletionsArgs,
+    DemoArgs, MessageParts, PartArg, PartValue, ProtocolName, PushConfigCommand,
+    PushConfigCreateArgs, PushConfigIdArgs, PushConfigListArgs, SendArgs, ServeArgs, StateName,
+    StatusArgs, SubscribeArgs, TaskArgs, TasksArgs, WatchArgs, WatchesArgs, WorkspaceArgs,
 };
 pub use completions::completions;
 pub use config::CliConfig;
@@ -46,6 +46,7 @@ pub async fn run(cli: Cli, config: &CliConfig) -> Result<Exit> {
     match cli.command {
         Command::Chat(args) => chat::chat(&args, config, format, Afterwards::Kept).await,
         Command::Agents(args) => remote::agents(&args, config, format).await,
+        Command::Card(args) => remote::card(&args, config, format).await,
         Command::Send(args) => remote::send(&args, config, format).await,
         Command::Status(args) => remote::status(&args, config, format).await,
         Command::Cancel(args) => remote::cancel(&args, config, format).await,

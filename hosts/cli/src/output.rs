@@ -87,18 +87,31 @@ impl Formatter for Harmless {
         writer: &mut W,
         fragment: &str,
     ) -> io::Result<()> {
-        let mut rest = fragment;
-        while let Some(at) = rest.find(is_harmful) {
-            let (plain, from) = rest.split_at(at);
-            CompactFormatter.write_string_fragment(writer, plain)?;
-            let mut characters = from.chars();
-            if let Some(harmful) = characters.next() {
-                write!(writer, "\\u{:04x}", u32::from(harmful))?;
-            }
-            rest = characters.as_str();
-        }
-        CompactFormatter.write_string_fragment(writer, rest)
+        write_harmless(writer, fragment)
     }
+
+    /// JSON that is at hand as text; what is harmful can only stand in its strings.
+    fn write_raw_fragment<W: ?Sized + io::Write>(
+        &mut self,
+        writer: &mut W,
+        fragment: &str,
+    ) -> io::Result<()> {
+        write_harmless(writer, fragment)
+    }
+}
+
+fn write_harmless<W: ?Sized + io::Write>(writer: &mut W, text: &str) -> io::Result<()> {
+    let mut rest = text;
+    while let Some(at) = rest.find(is_harmful) {
+        let (plain, from) = rest.split_at(at);
+        CompactFormatter.write_string_fragment(writer, plain)?;
+        let mut characters = from.chars();
+        if let Some(harmful) = characters.next() {
+            write!(writer, "\\u{:04x}", u32::from(harmful))?;
+        }
+        rest = characters.as_str();
+    }
+    CompactFormatter.write_string_fragment(writer, rest)
 }
 
 /// Whether a terminal would act upon it, or a display turn the direction of writing or break the line.
@@ -111,6 +124,17 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+
+    #[test]
+    fn json_that_came_as_text_is_as_harmless() {
+        let json = "{\"k\u{202e}\":[\"\u{9b}2J\u{7f}é\",\"\\n\u{2069}\"]}";
+        let value: volcanic_a2a_types::JsonText = serde_json::from_str(json).unwrap();
+        let mut text = Vec::new();
+        value.serialize(&mut Serializer::with_formatter(&mut text, Harmless)).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        assert!(!text.chars().any(|c| c.is_control() || is_harmful(c)), "{text:?}");
+        assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), value.to_value());
+    }
 
     #[test]
     fn json_says_the_same_and_shows_nothing_that_steers() {

@@ -20,6 +20,7 @@ use crate::{
 };
 
 mod agents;
+mod card;
 mod events;
 mod following;
 mod live;
@@ -40,6 +41,7 @@ use traced::Traced;
 use waiting::{Leave, Waited};
 
 pub(crate) use agents::agents;
+pub(crate) use card::card;
 pub(crate) use push_configs::push_config;
 pub(crate) use send::send;
 pub(crate) use tasks::{cancel, status, tasks};
@@ -88,9 +90,20 @@ struct Contact<'a> {
 impl<'a> Contact<'a> {
     /// Finds the agent, and calls nobody yet.
     fn open(args: &'a AgentArgs, config: &CliConfig, format: Format) -> Result<Self> {
+        // The first that is told is a folder that is not there.
+        workspace::open(&args.at.workspace)?;
+        Self::with(args, Target::find(args)?, config, format)
+    }
+
+    /// Goes for an agent that is found.
+    fn with(
+        args: &'a AgentArgs,
+        target: Target,
+        config: &CliConfig,
+        format: Format,
+    ) -> Result<Self> {
         let workspace = workspace::open(&args.at.workspace)?;
         let mut caller = Caller::new(&args.at, config)?;
-        let target = Target::find(args)?;
         let mask = args.debug.then(|| Arc::new(target.mask(&caller.keys)));
         if let Some(mask) = &mask {
             let inner = Arc::clone(&caller.transport);

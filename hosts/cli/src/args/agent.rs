@@ -13,7 +13,8 @@ const HEADING: &str = "How the agent is called";
 /// How an agent is found and called.
 #[derive(Debug, Clone, Args)]
 pub struct AgentArgs {
-    /// A name from the workspace's agents.json, an http(s) URL, a host (`agent.example:8080`), or the file of a card.
+    /// A name from the workspace's agents.json, an http(s) URL, a host (`agent.example:8080`), or the file of a card
+    /// (`-` is standard input).
     #[arg(value_parser = id)]
     pub agent: String,
     /// A file that holds the key of an agent that is not in agents.json; keys are never given on the command line.

@@ -43,6 +43,19 @@ Examples:
 
 Exit codes: 0 also when agents cannot be reached (they are listed as such), 2 when agents.json cannot be read.";
 
+pub(super) const CARD: &str = "Examples:
+  volcanic card travel-bot                       also which interface is used, and why
+  volcanic card https://agent.example/ --validate
+  volcanic card ./agent-card.json --validate --json | jq .findings
+  volcanic card travel-bot --extended            the card for authenticated callers
+  generate-card | volcanic card - --validate     in a pipe, before it is published
+
+A URL is that of the agent or, if it ends in .json, of the card. --validate names each fault with its place, how to mend it
+and the section of the specification that it breaks; errors are what it forbids, warnings what is unlikely to be meant.
+
+Exit codes: 0 shown, or valid (perhaps with warnings); 1 not valid, or there is no card that can be used; 2 wrong usage, 3
+unreachable, 4 key refused, 5 no answer in time.";
+
 pub(super) const SEND: &str = "Examples:
   volcanic send travel-bot 'Rome in May' --wait 2m
   volcanic send travel-bot 'what does this say?' --file notes/ticket.pdf

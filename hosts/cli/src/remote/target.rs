@@ -1,6 +1,9 @@
 //! Which agent is meant: an entry of agents.json, an address, or a card at hand.
 
-use std::{net::IpAddr, path::Path};
+use std::{
+    io::{self, Read as _},
+    net::IpAddr,
+};
 
 use anyhow::{Context as _, Result};
 use url::{Host, Url};
@@ -27,7 +30,7 @@ const MAX_CARD: u64 = 1 << 20;
 pub(super) struct Target {
     entry: AgentEntry,
     /// A card that need not be read from the agent.
-    card: Option<AgentCard>,
+    pub(super) card: Option<AgentCard>,
     /// The bindings that are wanted, the preferred first; none leaves it to entry and card.
     bindings: Vec<AgentBinding>,
 }
@@ -35,16 +38,27 @@ pub(super) struct Target {
 impl Target {
     /// Finds the agent that was named.
     pub(super) fn find(args: &AgentArgs) -> Result<Self> {
-        let mut target = if args.no_card {
+        let target = if args.no_card {
             Self::interface(args)?
         } else {
             match Named::of(&args.agent) {
                 Named::Entry => Self::of_entry(entry(args)?),
                 Named::Url => Self::of_entry(AgentEntry::new(nameless()?, url(&args.agent)?)),
                 Named::Host => Self::of_entry(AgentEntry::new(nameless()?, of_host(&args.agent)?)),
-                Named::Card(path) => Self::of_card(Path::new(path))?,
+                Named::Card(path) => Self::of_card(&read_card(path)?, path)?,
             }
         };
+        target.told(args)
+    }
+
+    /// The agent of a card whose text is at hand.
+    pub(super) fn of_card_text(args: &AgentArgs, text: &str) -> Result<Self> {
+        Self::of_card(text, &args.agent)?.told(args)
+    }
+
+    /// The same with what the command line says about it.
+    fn told(self, args: &AgentArgs) -> Result<Self> {
+        let mut target = self;
         let entry = &mut target.entry;
         let given = args.key_file.as_ref().map(|_| "--key-file");
         let given = given.or(args.key_env.as_ref().map(|_| "--key-env"));
@@ -79,10 +93,9 @@ impl Target {
     }
 
     /// The agent behind a card in a file: its addresses are the user's own word.
-    fn of_card(path: &Path) -> Result<Self> {
-        let unusable = || format!("the card `{}` cannot be used", path.display());
-        let text = read_text_to_limit(path, MAX_CARD).with_context(unusable).or_usage()?;
-        let card = v03::read_card(&text);
+    fn of_card(text: &str, path: &str) -> Result<Self> {
+        let unusable = || unusable(path);
+        let card = v03::read_card(text);
         let card = card.with_context(unusable).or_usage()?;
         let urls: Vec<Url> = card
             .supported_interfaces
@@ -133,6 +146,16 @@ impl Target {
     /// What the agent is called.
     pub(super) fn name(&self) -> &str {
         self.entry.name.as_str()
+    }
+
+    /// Its entry, or what stands in for one.
+    pub(super) fn entry(&self) -> &AgentEntry {
+        &self.entry
+    }
+
+    /// Whether not the order of the card decides how it is called.
+    pub(super) fn is_particular(&self) -> bool {
+        self.entry.binding.is_some() || self.entry.protocol.is_some()
     }
 
     /// What keeps its secrets out of what is shown.
@@ -190,6 +213,8 @@ impl<'a> Named<'a> {
     fn of(text: &'a str) -> Self {
         if let Some(path) = text.strip_prefix("file://") {
             Self::Card(path)
+        } else if text == "-" {
+            Self::Card(text)
         } else if text.contains("://") {
             Self::Url
         } else if text.starts_with(['/', '.']) || text.to_ascii_lowercase().ends_with(".json") {
@@ -200,6 +225,39 @@ impl<'a> Named<'a> {
             Self::Entry
         }
     }
+}
+
+/// The text of the card that is named, if it is one at hand.
+pub(super) fn card_at_hand(agent: &str) -> Result<Option<String>> {
+    match Named::of(agent) {
+        Named::Card(path) => read_card(path).map(Some),
+        Named::Entry | Named::Url | Named::Host => Ok(None),
+    }
+}
+
+/// The text of a card in a file, or of standard input.
+fn read_card(path: &str) -> Result<String> {
+    let text = if path == "-" { read_input() } else { read_text_to_limit(path, MAX_CARD) };
+    let text = text.with_context(|| unusable(path)).or_usage()?;
+    // Some editors put one before everything.
+    Ok(match text.strip_prefix('\u{feff}') {
+        Some(rest) => rest.to_owned(),
+        None => text,
+    })
+}
+
+fn read_input() -> io::Result<String> {
+    let mut text = String::new();
+    io::stdin().lock().take(MAX_CARD + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MAX_CARD {
+        let text = format!("it is larger than {MAX_CARD} bytes");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, text));
+    }
+    Ok(text)
+}
+
+fn unusable(path: &str) -> String {
+    format!("the card `{path}` cannot be used")
 }
 
 fn nameless() -> Result<AgentName> {
@@ -271,6 +329,7 @@ mod tests {
             ("agent.example", Named::Host),
             ("localhost:3000", Named::Host),
             ("[::1]:80", Named::Host),
+            ("-", Named::Card("-")),
             ("./card", Named::Card("./card")),
             ("cards/a.JSON", Named::Card("cards/a.JSON")),
             ("/etc/a2a/card", Named::Card("/etc/a2a/card")),

@@ -5,6 +5,8 @@ mod agents;
 #[cfg(test)]
 mod answering;
 #[cfg(test)]
+mod cards;
+#[cfg(test)]
 mod chat;
 #[cfg(test)]
 mod crash;
