@@ -104,6 +104,24 @@ impl Inner {
         Ok(watch.clone())
     }
 
+    /// Lets a watch that was inserted for a send take over from those that do not know where its task runs.
+    fn supersede(&mut self, inserted: &WatchRecord) {
+        let is_superseded = |kept: &&mut WatchRecord| {
+            kept.id != inserted.id
+                && kept.origin.is_empty()
+                && kept.state != WatchState::Done
+                && (&kept.target, &kept.agent, &kept.task_id)
+                    == (&inserted.target, &inserted.agent, &inserted.task_id)
+        };
+        for kept in self.watches.iter_mut().filter(is_superseded) {
+            kept.epoch += 1;
+            kept.goes_on = false;
+            if kept.state != WatchState::Claimed {
+                kept.state = WatchState::Done;
+            }
+        }
+    }
+
     /// All of them or none.
     fn keep_all(
         &mut self,
@@ -160,12 +178,14 @@ impl WatchStore for MemoryWatchStore {
         let mut inner = self.working(ACTION)?;
         inner.send_mut(message_id, ACTION)?;
         let at = inner.log.len();
-        if let Some(twin) = watch.and_then(|watch| inner.twin(watch))
-            && let Some(twin) = inner.watches.get_mut(twin)
-        {
+        let twin = watch.and_then(|watch| inner.twin(watch));
+        if let Some(twin) = twin.and_then(|twin| inner.watches.get_mut(twin)) {
             twin.continuations += 1;
         }
         let kept = watch.map(|watch| inner.keep(watch, ACTION)).transpose()?;
+        if let Some(inserted) = kept.as_ref().filter(|_| twin.is_none()) {
+            inner.supersede(inserted);
+        }
         inner.log.insert(at, "send_known".to_owned());
         let send = inner.send_mut(message_id, ACTION)?;
         send.state = SendState::Known;
@@ -202,6 +222,21 @@ impl WatchStore for MemoryWatchStore {
             return Err(WatchStoreError::new(ACTION, "it is not open"));
         }
         send.sought_since = Some(since);
+        Ok(())
+    }
+
+    async fn note_answered(
+        &self,
+        message_id: &MessageId,
+        answered: &str,
+    ) -> Result<(), WatchStoreError> {
+        const ACTION: &str = "note what a send answers";
+        let mut inner = self.working(ACTION)?;
+        let send = inner.send_mut(message_id, ACTION)?;
+        if send.state != SendState::Sending {
+            return Err(WatchStoreError::new(ACTION, "it is not open"));
+        }
+        send.answered = Some(answered.to_owned());
         Ok(())
     }
 

@@ -120,6 +120,8 @@ pub struct SendRecord {
     pub unattended: Option<String>,
     /// Since when its end is looked for, when an earlier process left it open.
     pub sought_since: Option<Timestamp>,
+    /// How the question stood that it answers, as it is kept in [`WatchRecord::told`], if it answers one.
+    pub answered: Option<String>,
 }
 
 /// How a watch learns that its task may have changed.
@@ -217,7 +219,7 @@ pub struct WatchRecord {
     /// round.
     pub round: u32,
     /// What the owner was told while the watch goes on, e.g. `auth-required`, and the mark of the outcome that was told
-    /// last: its label, `#`, and a digest.
+    /// last: its label, `#`, and a digest. Besides, how a question stood that was answered.
     pub told: Vec<String>,
     /// The framed text on its way; only with [`WatchState::Claimed`].
     pub text: Option<String>,

@@ -31,6 +31,9 @@ pub trait WatchStore: Send + Sync + fmt::Debug {
     /// [`WatchRecord::continuations`], its epoch stays, and it is returned; otherwise `watch` is inserted as given and
     /// returned. `None` in, `None` out: the remote answered without a task, or the watch knows the message already.
     ///
+    /// A watch that is inserted takes over from those that follow its task without knowing where it runs (an empty
+    /// [`WatchRecord::origin`]): in the same commit they are done, or once the text that they have claimed is delivered.
+    ///
     /// # Errors
     /// [`WatchStoreError`] when the commit failed or the send is not known.
     async fn send_known(
@@ -58,6 +61,16 @@ pub trait WatchStore: Send + Sync + fmt::Debug {
         &self,
         message_id: &MessageId,
         since: Timestamp,
+    ) -> Result<(), WatchStoreError>;
+
+    /// Keeps how the question stands that an open send is about to answer.
+    ///
+    /// # Errors
+    /// [`WatchStoreError`] when the commit failed or there is no such open send; the send must then not leave.
+    async fn note_answered(
+        &self,
+        message_id: &MessageId,
+        answered: &str,
     ) -> Result<(), WatchStoreError>;
 
     /// Marks a send as [`crate::SendState::Ended`] for `reason`.

@@ -64,6 +64,18 @@ impl WatchStore for Store {
         written.map_err(|error| error.into_watch("note since when a send is looked for"))
     }
 
+    async fn note_answered(
+        &self,
+        message_id: &MessageId,
+        answered: &str,
+    ) -> Result<(), WatchStoreError> {
+        let (message_id, answered) = (message_id.clone(), answered.to_owned());
+        let work =
+            move |scope: &WriteScope<'_>| sends::note_answered(scope, &message_id, &answered);
+        let written = self.writer().write(work).await;
+        written.map_err(|error| error.into_watch("note what a send answers"))
+    }
+
     async fn end_send(&self, message_id: &MessageId, reason: &str) -> Result<(), WatchStoreError> {
         let (message_id, reason) = (message_id.clone(), reason.to_owned());
         let work = move |scope: &WriteScope<'_>| {

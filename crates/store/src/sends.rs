@@ -29,10 +29,10 @@ pub(crate) fn begin(
     let mut statement = scope.connection.prepare_cached(
         "INSERT INTO sends (
              message_id, target, workspace, agent, origin, context_id, task_id, hops, source_ref, started_at, state,
-             end_reason, unattended, sought_since
+             end_reason, unattended, sought_since, answered
          ) VALUES (
              :message_id, :target, :workspace, :agent, :origin, :context_id, :task_id, :hops, :source_ref, :started_at,
-             :state, :end_reason, :unattended, :sought_since
+             :state, :end_reason, :unattended, :sought_since, :answered
          )",
     )?;
     statement.execute(named_params! {
@@ -50,6 +50,7 @@ pub(crate) fn begin(
         ":end_reason": send.end_reason,
         ":unattended": send.unattended,
         ":sought_since": send.sought_since.map(|at| at.to_string()),
+        ":answered": send.answered,
     })?;
     Ok(true)
 }
@@ -100,6 +101,21 @@ pub(crate) fn note_sought(
     }
 }
 
+/// Keeps how the question stands that an open send is about to answer.
+pub(crate) fn note_answered(
+    scope: &WriteScope<'_>,
+    message_id: &MessageId,
+    answered: &str,
+) -> Result<(), DbError> {
+    let mut statement = scope.connection.prepare_cached(
+        "UPDATE sends SET answered = ?2 WHERE message_id = ?1 AND state = 'sending'",
+    )?;
+    match statement.execute(params![message_id.as_str(), answered])? {
+        1 => Ok(()),
+        _ => Err(DbError::UnknownSend { message_id: message_id.as_str().to_owned() }),
+    }
+}
+
 /// The sends that are not over, oldest first.
 pub(crate) fn open(connection: &Connection) -> Result<Vec<SendRecord>, DbError> {
     let mut statement =
@@ -126,5 +142,6 @@ fn send(row: &Row<'_>) -> rusqlite::Result<SendRecord> {
         end_reason: row.get("end_reason")?,
         unattended: row.get("unattended")?,
         sought_since: optional_time(row, "sought_since")?,
+        answered: row.get("answered")?,
     })
 }

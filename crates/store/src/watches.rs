@@ -25,7 +25,11 @@ pub(crate) fn keep_for_send(
     scope: &WriteScope<'_>,
     given: &WatchRecord,
 ) -> Result<WatchRecord, DbError> {
-    let Some(known) = twin(scope, given)? else { return insert(scope, given) };
+    let Some(known) = twin(scope, given)? else {
+        let inserted = insert(scope, given)?;
+        supersede(scope, given)?;
+        return Ok(inserted);
+    };
     let mut count = scope
         .connection
         .prepare_cached("UPDATE watches SET continuations = continuations + 1 WHERE id = ?1")?;
@@ -65,6 +69,23 @@ fn insert(scope: &WriteScope<'_>, given: &WatchRecord) -> Result<WatchRecord, Db
     let continuations: (&str, &dyn ToSql) = (":continuations", &given.continuations);
     with_columns(given, given.epoch, &[continuations], |columns| insert.execute(columns))?;
     Ok(given.clone())
+}
+
+/// Lets a watch that was inserted for a send take over from those that do not know where its task runs. A text that one
+/// of them has claimed is still told.
+fn supersede(scope: &WriteScope<'_>, inserted: &WatchRecord) -> Result<(), DbError> {
+    let mut statement = scope.connection.prepare_cached(
+        "UPDATE watches SET epoch = epoch + 1, goes_on = 0,
+             state = CASE state WHEN 'claimed' THEN 'claimed' ELSE 'done' END
+         WHERE target = ?1 AND agent = ?2 AND origin = '' AND task_id = ?3 AND state <> 'done' AND id <> ?4",
+    )?;
+    statement.execute(params![
+        inserted.target.as_str(),
+        inserted.agent,
+        inserted.task_id.as_str(),
+        inserted.id.as_str()
+    ])?;
+    Ok(())
 }
 
 /// Writes a watch with the next epoch if its kept epoch is the expected one. Its continuations are counted by sends alone.

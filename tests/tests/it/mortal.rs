@@ -168,6 +168,14 @@ impl WatchStore for MortalStore {
         self.write(self.store.note_sought(message_id, since)).await
     }
 
+    async fn note_answered(
+        &self,
+        message_id: &MessageId,
+        answered: &str,
+    ) -> Result<(), WatchStoreError> {
+        self.write(self.store.note_answered(message_id, answered)).await
+    }
+
     async fn end_send(&self, message_id: &MessageId, reason: &str) -> Result<(), WatchStoreError> {
         self.write(self.store.end_send(message_id, reason)).await
     }

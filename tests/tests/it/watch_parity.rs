@@ -26,6 +26,7 @@ enum Op {
     Known { message: u8, watch: Option<Given> },
     Unsent { message: u8 },
     Sought { message: u8 },
+    Answered { message: u8 },
     End { message: u8 },
     Add(Given),
     AddAll(Vec<Given>),
@@ -63,6 +64,7 @@ fn op() -> impl Strategy<Value = Op> {
         4 => (message(), option::weighted(0.7, given())).prop_map(|(message, watch)| Op::Known { message, watch }),
         3 => message().prop_map(|message| Op::Unsent { message }),
         2 => message().prop_map(|message| Op::Sought { message }),
+        2 => message().prop_map(|message| Op::Answered { message }),
         3 => message().prop_map(|message| Op::End { message }),
         4 => given().prop_map(Op::Add),
         2 => vec(given(), 0..4).prop_map(Op::AddAll),
@@ -104,6 +106,10 @@ async fn try_run(store: &dyn WatchStore, op: &Op) -> Result<Told, WatchStoreErro
         }
         Op::Sought { message } => {
             store.note_sought(&message_id(*message), start()).await?;
+            Told::Done
+        }
+        Op::Answered { message } => {
+            store.note_answered(&message_id(*message), "input-required#answered").await?;
             Told::Done
         }
         Op::End { message } => {
@@ -158,6 +164,7 @@ fn send(number: u8, unsent: bool) -> SendRecord {
         end_reason: unsent.then(|| "no such agent".to_owned()),
         unattended: number.is_multiple_of(2).then(|| "owner".to_owned()),
         sought_since: None,
+        answered: None,
     }
 }
 
@@ -169,7 +176,7 @@ fn record(given: Given) -> WatchRecord {
         target: WatchTarget::new(if salt < 240 { "chat" } else { "another chat" }),
         workspace: workspace(salt % 4),
         agent: "bot".to_owned(),
-        origin: "https://bot.example".to_owned(),
+        origin: if salt % 5 == 4 { String::new() } else { "https://bot.example".to_owned() },
         task_id: TaskId::new(format!("task {task}")),
         context_id: even.then(|| ContextId::new("c")),
         push_token: third.then(|| Secret::new("token")),

@@ -52,7 +52,7 @@ async fn recover(
                 return Recovered::Continued;
             }
             Ok(Ok(Some((task, remote)))) => {
-                return match known(context, send, task, remote, None).await {
+                return match known(context, send, task, remote, send.answered.clone()).await {
                     Sent::Task { record, .. } => Recovered::Task(record),
                     Sent::Replied { .. }
                     | Sent::Failed { .. }
@@ -136,8 +136,7 @@ impl Registry {
                     message_id: send.message_id.clone(),
                     hops: send.hops,
                     source_ref: send.source_ref.clone(),
-                    // What it answered was known to the process, or the job, that sent it.
-                    answered: None,
+                    answered: send.answered.clone(),
                 };
                 self.feed(&id, WatchEvent::Continued(continuation));
             }

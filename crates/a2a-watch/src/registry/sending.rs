@@ -74,8 +74,14 @@ pub(super) async fn send(
     };
     let (remote, context_id, answered) = match prepare(context, order, &entry, &send).await {
         Ok(prepared) => prepared,
-        Err(error) => return unsent(context, message_id, error).await,
+        Err(error) => return unsent(context, message_id, AgentError::Client(error).into()).await,
     };
+    if let Some(answered) = &answered
+        && let Err(error) = context.deps.store.note_answered(message_id, answered).await
+    {
+        // A process that found the answer alone would take the old question for its outcome.
+        return unsent(context, message_id, error.into()).await;
+    }
     match remote.send_message(request(order, message_id, context_id)).await {
         Ok(SendMessageResponse::Task(task)) => {
             announce(started, &task);
@@ -87,7 +93,7 @@ pub(super) async fn send(
         Ok(_) => Sent::Unknown { reason: "it answered with something we do not know".to_owned() },
         Err(error) if !error.may_have_arrived() => {
             context.forget(&order.workspace, &order.agent);
-            unsent(context, message_id, error).await
+            unsent(context, message_id, AgentError::Client(error).into()).await
         }
         Err(error) => {
             context.forget(&order.workspace, &order.agent);
@@ -182,15 +188,16 @@ pub(super) fn record(
         end_reason: None,
         unattended: order.unattended.clone(),
         sought_since: None,
+        answered: None,
     }
 }
 
 /// A kept send did not leave.
-async fn unsent(context: &Context, message_id: &MessageId, error: ClientError) -> Sent {
+async fn unsent(context: &Context, message_id: &MessageId, error: SendError) -> Sent {
     if let Err(error) = context.deps.store.note_unsent(message_id, &error.to_string()).await {
         tracing::error!(error = %error, "why a send did not leave could not be kept");
     }
-    Sent::Failed { error: AgentError::Client(error).into(), kept: true }
+    Sent::Failed { error, kept: true }
 }
 
 fn request(

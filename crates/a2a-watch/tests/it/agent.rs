@@ -21,6 +21,8 @@ pub(crate) enum OnSend {
     Task(&'static str),
     /// Answers with its first task as it is.
     Known,
+    /// Takes a message for its first task, but the answer never comes.
+    KnownWithoutAnswer,
     /// Answers with a message.
     Reply(&'static str),
     /// Answers with a message that holds a file.
@@ -62,6 +64,7 @@ struct Inner {
     /// What makes the card longer.
     padding: String,
     before_send: Option<Box<dyn FnMut() + Send>>,
+    before_read: Option<Box<dyn FnMut() + Send>>,
 }
 
 /// The agent.
@@ -132,6 +135,11 @@ impl Agent {
 
     pub(crate) fn before_send(&self, look: impl FnMut() + Send + 'static) {
         self.lock().before_send = Some(Box::new(look));
+    }
+
+    /// As [`Self::before_send`], for reads of a task.
+    pub(crate) fn before_read(&self, look: impl FnMut() + Send + 'static) {
+        self.lock().before_read = Some(Box::new(look));
     }
 
     /// Puts a task into a state, with an answer.
@@ -268,13 +276,21 @@ async fn rpc(State(agent): State<Agent>, headers: HeaderMap, body: Bytes) -> Res
         {
             look();
         }
+        if method == "GetTask"
+            && let Some(look) = &mut inner.before_read
+        {
+            look();
+        }
         if let Some(seconds) = inner.busy_for.filter(|_| method != "SendMessage") {
             let headers = [(header::RETRY_AFTER, seconds.to_string())];
             return (StatusCode::TOO_MANY_REQUESTS, headers).into_response();
         }
         inner.stalls
             || method == "SendMessage"
-                && matches!(inner.on_send, Some(OnSend::Nothing | OnSend::TaskWithoutAnswer))
+                && matches!(
+                    inner.on_send,
+                    Some(OnSend::Nothing | OnSend::TaskWithoutAnswer | OnSend::KnownWithoutAnswer)
+                )
     };
     let answer = agent.lock().answer(&method, &params);
     if silent {
@@ -358,7 +374,7 @@ impl Inner {
                 Err(-32603)
             }
             OnSend::Nothing => Ok(Value::Null),
-            OnSend::Known => {
+            OnSend::Known | OnSend::KnownWithoutAnswer => {
                 let known = self.tasks.get_mut("t1").ok_or(-32001)?;
                 known["history"].as_array_mut().unwrap().push(message.clone());
                 Ok(json!({"task": known}))

@@ -1,6 +1,10 @@
 //! Answers to agents that go on showing their question until they have something to say.
 
-use volcanic_a2a_watch::{SendEnd, WatchState};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use volcanic_a2a_watch::{SendEnd, SendError, SendState, WatchState};
 
 use crate::agent::{Agent, OnSend};
 use crate::world::World;
@@ -96,4 +100,64 @@ async fn answered_question_is_none_after_a_restart_either() {
     assert_eq!(world.chat.attempts(), 1, "{:?}", world.chat.delivered());
     world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Booked.");
     assert!(world.chat.wait_for(2).await[1].text.contains("Booked."));
+}
+
+/// A kill comes after an answer left and before anything of what the agent said to it is on disk.
+async fn killed_while_answering(agent: Agent) -> World {
+    let mut world = asked(agent).await;
+    world.agent.on_send(OnSend::KnownWithoutAnswer);
+    let mut order = world.order("Monday");
+    order.task_id = Some("t1".into());
+    let sending = world.watches.send(order, Duration::from_mins(1), CancellationToken::new());
+    assert!(tokio::time::timeout(Duration::from_secs(5), sending).await.is_err());
+    world.crash().await;
+    world
+}
+
+#[tokio::test(start_paused = true)]
+async fn answered_question_is_none_for_a_process_that_finds_only_the_answer_either() {
+    let world = killed_while_answering(Agent::new(OnSend::Task("TASK_STATE_WORKING"))).await;
+    world.reach(&[WatchState::Done, WatchState::Watching]).await;
+    world.pass(600).await;
+    assert_eq!(world.chat.attempts(), 1, "{:?}", world.chat.delivered());
+    world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Booked.");
+    assert!(world.chat.wait_for(2).await[1].text.contains("Booked."));
+    world.reach(&[WatchState::Done, WatchState::Done]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn answered_question_is_none_for_the_watch_that_an_answer_found_again_continues() {
+    let mut world = World::new(Agent::new(OnSend::Task("TASK_STATE_WORKING")));
+    world.hand_over().await;
+    world.reach(&[WatchState::Watching]).await;
+    // The agent asks, and is answered, before the watch looks again.
+    world.agent.set_task("t1", ASKS, "Which day?");
+    world.agent.on_send(OnSend::KnownWithoutAnswer);
+    let mut order = world.order("Monday");
+    order.task_id = Some("t1".into());
+    let sending = world.watches.send(order, Duration::from_mins(1), CancellationToken::new());
+    assert!(tokio::time::timeout(Duration::from_secs(5), sending).await.is_err());
+    world.crash().await;
+    world.pass(600).await;
+    assert_eq!((world.chat.attempts(), world.states()), (0, vec![WatchState::Watching]));
+    world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Booked.");
+    assert!(world.chat.wait_for(1).await[0].text.contains("Booked."));
+    world.reach(&[WatchState::Done]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn answer_does_not_leave_while_it_cannot_be_kept_what_it_answers() {
+    let world = asked(Agent::new(OnSend::Task("TASK_STATE_WORKING"))).await;
+    let sent = world.agent.calls("SendMessage").len();
+    let store = Arc::clone(&world.store);
+    world.agent.before_read(move || store.set_failing(true));
+    let mut order = world.order("Monday");
+    order.task_id = Some("t1".into());
+    let end = world.send(order, 60).await;
+    assert!(matches!(end, Err(SendError::Store(_))), "{end:?}");
+    assert_eq!(world.agent.calls("SendMessage").len(), sent);
+    world.agent.before_read(|| {});
+    world.store.set_failing(false);
+    world.pass(600).await;
+    assert_eq!(world.store.sends()[1].state, SendState::Ended);
 }

@@ -1,4 +1,7 @@
-use volcanic_a2a_watch::WatchState;
+use volcanic_a2a_types::MessageId;
+use volcanic_a2a_watch::{
+    SendRecord, SendState, WatchId, WatchRecord, WatchState, WatchStore as _,
+};
 
 use crate::agent::{Agent, OnSend};
 use crate::world::World;
@@ -62,6 +65,54 @@ async fn imported_task_that_a_send_led_to_meanwhile_is_told_once() {
     world.reach(&[WatchState::Done, WatchState::Done]).await;
     let delivered = world.chat.delivered();
     assert_eq!(delivered.len(), 2, "the import and the outcome: {delivered:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn imported_task_whose_outcome_a_send_told_just_before_a_kill_is_not_told_again() {
+    let mut world = World::new(Agent::new(WORKING));
+    let path = world.workspace().join(".volcanic/a2a/pending.json");
+    std::fs::write(path, r#"[{"agent": "travel-bot", "taskId": "t1"}]"#).unwrap();
+    let agents = world.agents();
+    world.write_agents("[{");
+    world.watches.restore().await;
+    world.chat.wait_for(1).await;
+    world.stop_hard().await;
+    world.write_agents(&agents);
+    world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Lisbon");
+    // A process sends something that leads to the task, tells its outcome, and is killed before it writes anything else.
+    let imported = world.store.all_watches()[0].clone();
+    let send = SendRecord {
+        message_id: MessageId::from("m1"),
+        target: imported.target.clone(),
+        workspace: imported.workspace.clone(),
+        agent: imported.agent.clone(),
+        origin: "http://travel.example".to_owned(),
+        context_id: None,
+        task_id: None,
+        hops: 0,
+        source_ref: None,
+        started_at: world.now(),
+        state: SendState::Sending,
+        end_reason: None,
+        unattended: None,
+        sought_since: None,
+        answered: None,
+    };
+    let sent = WatchRecord {
+        id: WatchId::new("w1"),
+        origin: send.origin.clone(),
+        state: WatchState::Attended,
+        epoch: 0,
+        ..imported
+    };
+    world.store.begin_send(&send, 20).await.unwrap();
+    world.store.send_known(&send.message_id, Some(&sent)).await.unwrap();
+    let told = WatchRecord { state: WatchState::Done, ..sent };
+    assert!(world.store.update(0, &told).await.unwrap());
+    world.restart().await;
+    world.pass(3600).await;
+    assert_eq!(world.chat.attempts(), 1, "the import alone: {:?}", world.chat.delivered());
+    assert_eq!(world.states(), [WatchState::Done, WatchState::Done]);
 }
 
 #[tokio::test(start_paused = true)]

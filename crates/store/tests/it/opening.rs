@@ -82,9 +82,9 @@ fn newer_format_is_refused_by_name_and_left_alone() {
     drop(connection);
     let before = std::fs::read(&path).unwrap();
     let error = open(&path).unwrap_err();
-    assert!(matches!(error, StoreOpenError::Newer { found: 7, known: 2, .. }));
+    assert!(matches!(error, StoreOpenError::Newer { found: 7, known: 3, .. }));
     let expected = format!(
-        "`{}` has format 7, this version knows formats up to 2: use a newer version",
+        "`{}` has format 7, this version knows formats up to 3: use a newer version",
         path.display()
     );
     assert_eq!(error.to_string(), expected);
@@ -166,10 +166,11 @@ async fn database_of_the_first_format_is_brought_up_to_date_with_what_it_holds()
     drop(connection);
     assert!(matches!(
         Store::open_read_only(&path),
-        Err(StoreOpenError::Older { found: 1, known: 2, .. })
+        Err(StoreOpenError::Older { found: 1, known: 3, .. })
     ));
     let store = open(&path).unwrap();
     let watches = store.live().await.unwrap();
     assert_eq!((watches.len(), watches[0].epoch, watches[0].continuations), (1, 3, 0));
-    assert_eq!(store.open_sends().await.unwrap()[0].sought_since, None);
+    let send = &store.open_sends().await.unwrap()[0];
+    assert_eq!((send.sought_since, &send.answered), (None, &None));
 }

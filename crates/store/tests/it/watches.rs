@@ -34,6 +34,7 @@ fn send(message: &str) -> SendRecord {
         end_reason: None,
         unattended: None,
         sought_since: None,
+        answered: None,
     }
 }
 
@@ -116,6 +117,7 @@ async fn every_field_of_a_send_survives_a_crash() {
         source_ref: Some("tg 8".to_owned()),
         unattended: Some("tg 7".to_owned()),
         sought_since: Some(start()),
+        answered: Some("input-required#answered".to_owned()),
         ..send("m1")
     };
     fixture.store.begin_send(&full, 20).await.unwrap();
@@ -325,7 +327,7 @@ fn reading_command_creates_nothing() {
     std::fs::write(&path, "").unwrap();
     assert!(matches!(
         Store::open_read_only(&path).unwrap_err(),
-        StoreOpenError::Older { found: 0, known: 2, .. }
+        StoreOpenError::Older { found: 0, known: 3, .. }
     ));
     assert_eq!(std::fs::read(&path).unwrap(), b"");
 }
@@ -388,4 +390,49 @@ async fn time_since_when_a_send_is_looked_for_survives_a_crash_and_closed_ones_h
     assert_eq!(after.store.open_sends().await.unwrap()[0].sought_since, Some(start()));
     after.store.end_send(&MessageId::new("m1"), "lost").await.unwrap();
     assert!(after.store.note_sought(&MessageId::new("m1"), start()).await.is_err());
+}
+
+#[tokio::test]
+async fn question_that_a_send_answers_survives_a_crash_and_closed_ones_have_none() {
+    let fixture = Fixture::new();
+    fixture.store.begin_send(&send("m1"), 20).await.unwrap();
+    fixture.store.note_answered(&MessageId::new("m1"), "input-required#answered").await.unwrap();
+    let after = fixture.crashed();
+    let answered = after.store.open_sends().await.unwrap()[0].answered.clone();
+    assert_eq!(answered.as_deref(), Some("input-required#answered"));
+    after.store.end_send(&MessageId::new("m1"), "lost").await.unwrap();
+    assert!(after.store.note_answered(&MessageId::new("m1"), "x").await.is_err());
+}
+
+#[tokio::test]
+async fn watch_of_a_send_ends_those_of_its_task_that_know_no_origin_in_the_same_commit() {
+    let fixture = Fixture::new();
+    let lost = |id: &str, task: &str, state| WatchRecord {
+        origin: String::new(),
+        state,
+        ..watch(id, task)
+    };
+    let claimed = WatchRecord {
+        text: Some("text".to_owned()),
+        goes_on: true,
+        ..lost("w2", "t2", WatchState::Claimed)
+    };
+    let other_task = lost("w3", "t3", WatchState::Watching);
+    let imported = [lost("w1", "t1", WatchState::Watching), claimed.clone(), other_task.clone()];
+    fixture.store.add_watches(&imported).await.unwrap();
+    for (message, id, task) in [("m1", "w4", "t1"), ("m2", "w5", "t2")] {
+        fixture.store.begin_send(&send(message), 20).await.unwrap();
+        let before = fixture.store.stats().commits;
+        let (message, given) = (MessageId::new(message), watch(id, task));
+        assert_eq!(fixture.store.send_known(&message, Some(&given)).await.unwrap(), Some(given));
+        assert_eq!(fixture.store.stats().commits, before + 1);
+    }
+    let after = fixture.crashed();
+    let claimed = WatchRecord { goes_on: false, epoch: 1, ..claimed };
+    assert_eq!(
+        after.store.live().await.unwrap(),
+        [claimed, other_task, watch("w4", "t1"), watch("w5", "t2")]
+    );
+    let done = find(&after.store, "w1").await.unwrap();
+    assert_eq!((done.state, done.epoch), (WatchState::Done, 1));
 }
