@@ -383,14 +383,6 @@ pub enum RpcDecodeError {
     /// The body lacks what a response of version 2.0 must have.
     #[error("the response has a wrong member `{0}`")]
     Member(&'static str),
-    /// The result is not what the method returns.
-    #[error("the result of `{method}` is invalid")]
-    Result {
-        /// The method called.
-        method: String,
-        /// What is wrong with it, and where.
-        source: serde_json::Error,
-    },
 }
 
 impl<'a> RpcResponse<'a> {
@@ -424,20 +416,6 @@ impl<'a> RpcResponse<'a> {
             (None, None) => RpcOutcome::Result(RawValue::NULL),
         };
         Ok(Self { id, outcome })
-    }
-
-    /// Reads the result of `method`, or returns the error that the peer answered.
-    ///
-    /// # Errors
-    ///
-    /// [`RpcDecodeError::Result`] if the result is not what the method returns.
-    pub fn result<T: FromWire>(self, method: &str) -> Result<Result<T, RpcError>, RpcDecodeError> {
-        match self.outcome {
-            RpcOutcome::Error(error) => Ok(Err(error)),
-            RpcOutcome::Result(result) => T::from_wire(result.get(), WireLimits::Answer)
-                .map(Ok)
-                .map_err(|source| RpcDecodeError::Result { method: method.to_owned(), source }),
-        }
     }
 
     /// Writes a response that carries a result.

@@ -149,20 +149,6 @@ impl TaskPushNotificationConfig {
         self.task_id = Some(task_id.into());
         self
     }
-
-    /// Sets the configuration's own id.
-    #[must_use]
-    pub fn with_id(mut self, id: impl Into<PushConfigId>) -> Self {
-        self.id = Some(id.into());
-        self
-    }
-
-    /// Sets the token the agent sends along.
-    #[must_use]
-    pub fn with_token(mut self, token: impl Into<Credential>) -> Self {
-        self.token = Some(token.into());
-        self
-    }
 }
 
 impl AuthenticationInfo {
@@ -206,8 +192,8 @@ mod tests {
 
     #[test]
     fn debug_of_a_configuration_shows_no_secret() {
-        let mut config =
-            TaskPushNotificationConfig::new("https://hook.example/1").with_token("hunter2");
+        let mut config = TaskPushNotificationConfig::new("https://hook.example/1");
+        config.token = Some("hunter2".into());
         config.authentication = Some(AuthenticationInfo::bearer("hunter2"));
         let shown = format!("{config:?}");
         assert!(!shown.contains("hunter2") && shown.contains("hook.example"), "{shown}");
@@ -215,8 +201,8 @@ mod tests {
 
     #[test]
     fn secrets_are_written_on_the_wire() {
-        let config =
-            TaskPushNotificationConfig::new("u").with_id("c").with_task("t").with_token("k");
+        let mut config = TaskPushNotificationConfig::new("u").with_task("t");
+        (config.id, config.token) = (Some("c".into()), Some("k".into()));
         assert_eq!(
             serde_json::to_string(&config).unwrap(),
             r#"{"id":"c","taskId":"t","url":"u","token":"k"}"#

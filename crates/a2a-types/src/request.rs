@@ -123,13 +123,6 @@ impl SendMessageRequest {
     pub fn new(message: Message) -> Self {
         Self { tenant: None, message, configuration: None, metadata: None }
     }
-
-    /// Sets how the answer should be.
-    #[must_use]
-    pub fn with_configuration(mut self, configuration: SendMessageConfiguration) -> Self {
-        self.configuration = Some(configuration);
-        self
-    }
 }
 
 impl SendMessageConfiguration {
@@ -143,13 +136,6 @@ impl GetTaskRequest {
     /// Creates a request for a task and as much history as the agent gives.
     pub fn new(id: impl Into<TaskId>) -> Self {
         Self { tenant: None, id: id.into(), history_length: None }
-    }
-
-    /// Sets how many messages of the history to return at most.
-    #[must_use]
-    pub fn with_history_length(mut self, length: i32) -> Self {
-        self.history_length = Some(length);
-        self
     }
 }
 

@@ -224,7 +224,6 @@ fn read_result<R: FromWire>(
 fn unreadable(line: &Line, error: &RpcDecodeError) -> ClientError {
     let reason = match error {
         RpcDecodeError::NotAnObject(_) => "it is not JSON-RPC".to_owned(),
-        RpcDecodeError::Result { source, .. } => source.to_string(),
         other => other.to_string(),
     };
     line.unexpected(sanitize_remote_line(&reason, MAX_MESSAGE))

@@ -32,8 +32,8 @@ async fn got(answer: impl Fn(&Seen) -> Response + Send + Sync + 'static) -> Clie
 async fn message_goes_out_as_json_rpc_and_a_task_comes_back() {
     let script = Script::new(|seen| result(seen, &json!({"task": task("t1", "WORKING")})));
     let (_running, agent) = connected(&script).await;
-    let request = SendMessageRequest::new(message())
-        .with_configuration(SendMessageConfiguration::immediate());
+    let mut request = SendMessageRequest::new(message());
+    request.configuration = Some(SendMessageConfiguration::immediate());
     let SendMessageResponse::Task(task) = agent.send_message(request).await.unwrap() else {
         panic!("no task")
     };

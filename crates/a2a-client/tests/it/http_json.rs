@@ -85,8 +85,8 @@ async fn message_goes_out_and_a_task_comes_back() {
     let running = Running::start(&script).await;
     let agent = connect(&keyed(running.entry())).await.unwrap();
     let before = script.calls().len();
-    let request = SendMessageRequest::new(message())
-        .with_configuration(SendMessageConfiguration::immediate());
+    let mut request = SendMessageRequest::new(message());
+    request.configuration = Some(SendMessageConfiguration::immediate());
     let SendMessageResponse::Task(task) = agent.send_message(request).await.unwrap() else {
         panic!("no task")
     };

@@ -69,8 +69,8 @@ async fn message_goes_out_in_the_old_dialect_and_a_task_comes_back() {
     let script = old(|seen| result(seen, &old_task("t1", "input-required")));
     let running = Running::start(&script).await;
     let agent = connect(&keyed(running.entry())).await.unwrap();
-    let request = SendMessageRequest::new(message())
-        .with_configuration(SendMessageConfiguration::immediate());
+    let mut request = SendMessageRequest::new(message());
+    request.configuration = Some(SendMessageConfiguration::immediate());
     let SendMessageResponse::Task(task) = agent.send_message(request).await.unwrap() else {
         panic!("no task")
     };
@@ -129,7 +129,8 @@ async fn every_call_has_its_old_method_and_parameters() {
     agent.get_task(&"t1".into(), Some(0)).await.unwrap();
     let task = agent.cancel_task(&"t1".into()).await.unwrap();
     assert_eq!(task.status.state, TaskState::Canceled);
-    let mut config = TaskPushNotificationConfig::new("https://x/").with_task("t1").with_id("p1");
+    let mut config = TaskPushNotificationConfig::new("https://x/").with_task("t1");
+    config.id = Some("p1".into());
     config.authentication = Some(AuthenticationInfo::bearer("c"));
     assert_eq!(agent.create_push_config(config.clone()).await.unwrap(), config);
     assert_eq!(agent.get_push_config(&"t1".into(), &"p1".into()).await.unwrap(), config);

@@ -218,11 +218,14 @@ fn pushing_to(
 
 /// A message that is declined, so that there is one push to be made.
 fn rejected_with_hook(id: &str) -> SendMessageRequest {
+    let mut config = TaskPushNotificationConfig::new("https://hook.example/");
+    config.id = Some(id.into());
     let mut configuration = SendMessageConfiguration::default();
-    configuration.task_push_notification_config =
-        Some(TaskPushNotificationConfig::new("https://hook.example/").with_id(id));
+    configuration.task_push_notification_config = Some(config);
     let message = Message::user("m", vec![Part::text("reject")]);
-    SendMessageRequest::new(message).with_configuration(configuration)
+    let mut request = SendMessageRequest::new(message);
+    request.configuration = Some(configuration);
+    request
 }
 
 #[tokio::test(start_paused = true)]

@@ -36,11 +36,12 @@ fn all_parts_old() -> Value {
 fn message_is_written_with_every_kind_of_part() {
     let mut configuration = SendMessageConfiguration::immediate();
     configuration.history_length = Some(0);
-    let mut webhook = TaskPushNotificationConfig::new("https://hook.example").with_token("tk");
+    let mut webhook = TaskPushNotificationConfig::new("https://hook.example");
+    webhook.token = Some("tk".into());
     webhook.authentication = Some(AuthenticationInfo::bearer("c"));
     configuration.task_push_notification_config = Some(webhook);
-    let mut request = SendMessageRequest::new(Message::user("m", all_parts()).with_task("t"))
-        .with_configuration(configuration);
+    let mut request = SendMessageRequest::new(Message::user("m", all_parts()).with_task("t"));
+    request.configuration = Some(configuration);
     request.tenant = Some("acme".to_owned());
     let written = write_params(METHOD_SEND_MESSAGE, &request).unwrap();
     assert_eq!(
@@ -169,7 +170,8 @@ fn events_are_written_with_their_kind_and_only_a_status_says_final() {
 
 #[test]
 fn webhooks_are_nested_and_named_by_their_task() {
-    let mut config = TaskPushNotificationConfig::new("https://h").with_id("p").with_task("t");
+    let mut config = TaskPushNotificationConfig::new("https://h").with_task("t");
+    config.id = Some("p".into());
     config.authentication = Some(AuthenticationInfo::bearer("c"));
     let nested = json!({"taskId": "t", "pushNotificationConfig":
         {"id": "p", "url": "https://h", "authentication": {"schemes": ["Bearer"], "credentials": "c"}}});
@@ -210,7 +212,8 @@ fn methods_are_translated_both_ways() {
         assert_eq!((method_name(new), method_from_name(old)), (Some(old), Some(new)));
     }
     assert_eq!(method_name("ListTasks"), None);
-    let request = GetTaskRequest::new("t").with_history_length(0);
+    let mut request = GetTaskRequest::new("t");
+    request.history_length = Some(0);
     let least = json!({"id": "t", "historyLength": 1});
     assert_eq!(write_params(METHOD_GET_TASK, &request).unwrap(), least);
     let mut request = CancelTaskRequest::new("t");
