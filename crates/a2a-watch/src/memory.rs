@@ -249,11 +249,6 @@ impl WatchStore for MemoryWatchStore {
         Ok(())
     }
 
-    async fn add_watch(&self, watch: &WatchRecord) -> Result<WatchRecord, WatchStoreError> {
-        const ACTION: &str = "keep a watch";
-        self.working(ACTION)?.keep(watch, ACTION)
-    }
-
     async fn add_watches(
         &self,
         watches: &[WatchRecord],

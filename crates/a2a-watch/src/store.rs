@@ -79,14 +79,8 @@ pub trait WatchStore: Send + Sync + fmt::Debug {
     /// [`WatchStoreError`] when the commit failed or the send is not known.
     async fn end_send(&self, message_id: &MessageId, reason: &str) -> Result<(), WatchStoreError>;
 
-    /// Keeps a watch that no send of ours led to (imported, or found again); a live watch for the same task is left as it
-    /// is and returned instead.
-    ///
-    /// # Errors
-    /// [`WatchStoreError`] when the commit failed.
-    async fn add_watch(&self, watch: &WatchRecord) -> Result<WatchRecord, WatchStoreError>;
-
-    /// As [`WatchStore::add_watch`] for several watches in one commit, so that an import happens as a whole or not at all.
+    /// Keeps watches that no send of ours led to, in one commit, so that an import happens as a whole or not at all. A live
+    /// watch for the same task is left as it is and returned instead.
     ///
     /// # Errors
     /// [`WatchStoreError`] when the commit failed; none is kept then.

@@ -84,12 +84,6 @@ impl WatchStore for Store {
         self.writer().write(work).await.map_err(|error| error.into_watch("end a send"))
     }
 
-    async fn add_watch(&self, watch: &WatchRecord) -> Result<WatchRecord, WatchStoreError> {
-        let watch = watch.clone();
-        let work = move |scope: &WriteScope<'_>| watches::keep(scope, &watch);
-        self.writer().write(work).await.map_err(|error| error.into_watch("keep a watch"))
-    }
-
     async fn add_watches(
         &self,
         given: &[WatchRecord],

@@ -180,10 +180,6 @@ impl WatchStore for MortalStore {
         self.write(self.store.end_send(message_id, reason)).await
     }
 
-    async fn add_watch(&self, watch: &WatchRecord) -> Result<WatchRecord, WatchStoreError> {
-        self.write(self.store.add_watch(watch)).await
-    }
-
     async fn add_watches(
         &self,
         watches: &[WatchRecord],

@@ -28,7 +28,6 @@ enum Op {
     Sought { message: u8 },
     Answered { message: u8 },
     End { message: u8 },
-    Add(Given),
     AddAll(Vec<Given>),
     Update { expected: u64, watch: Given },
     Live,
@@ -66,8 +65,7 @@ fn op() -> impl Strategy<Value = Op> {
         2 => message().prop_map(|message| Op::Sought { message }),
         2 => message().prop_map(|message| Op::Answered { message }),
         3 => message().prop_map(|message| Op::End { message }),
-        4 => given().prop_map(Op::Add),
-        2 => vec(given(), 0..4).prop_map(Op::AddAll),
+        6 => vec(given(), 0..4).prop_map(Op::AddAll),
         8 => (0..3_u64, given()).prop_map(|(expected, watch)| Op::Update { expected, watch }),
         2 => Just(Op::Live),
         2 => Just(Op::Open),
@@ -116,7 +114,6 @@ async fn try_run(store: &dyn WatchStore, op: &Op) -> Result<Told, WatchStoreErro
             store.end_send(&message_id(*message), "lost").await?;
             Told::Done
         }
-        Op::Add(watch) => Told::Kept(vec![store.add_watch(&record(*watch)).await?]),
         Op::AddAll(watches) => {
             let watches: Vec<_> = watches.iter().copied().map(record).collect();
             Told::Kept(store.add_watches(&watches).await?)

@@ -103,6 +103,11 @@ fn full_watch() -> WatchRecord {
     }
 }
 
+/// Keeps one watch, and returns the one that follows its task then.
+async fn add(store: &Store, watch: &WatchRecord) -> WatchRecord {
+    store.add_watches(std::slice::from_ref(watch)).await.unwrap().remove(0)
+}
+
 async fn find(store: &Store, id: &str) -> Option<WatchRecord> {
     store.watch(&WatchId::new(id)).await.unwrap()
 }
@@ -128,7 +133,7 @@ async fn every_field_of_a_send_survives_a_crash() {
 #[tokio::test]
 async fn every_field_of_a_watch_survives_a_crash() {
     let fixture = Fixture::new();
-    assert_eq!(fixture.store.add_watch(&full_watch()).await.unwrap(), full_watch());
+    assert_eq!(add(&fixture.store, &full_watch()).await, full_watch());
     let after = fixture.crashed();
     assert_eq!(find(&after.store, "w-full").await, Some(full_watch()));
     assert_eq!(after.store.live().await.unwrap(), [full_watch()]);
@@ -181,13 +186,13 @@ async fn unknown_send_cannot_become_known_and_keeps_no_watch() {
 async fn live_watch_of_the_same_task_is_kept_and_returned() {
     let fixture = Fixture::new();
     let first = WatchRecord { state: WatchState::Watching, failures: 2, ..watch("w1", "t1") };
-    fixture.store.add_watch(&first).await.unwrap();
+    add(&fixture.store, &first).await;
     fixture.store.begin_send(&send("m1"), 20).await.unwrap();
     let kept =
         fixture.store.send_known(&MessageId::new("m1"), Some(&watch("w2", "t1"))).await.unwrap();
     let first = WatchRecord { continuations: 1, ..first };
     assert_eq!(kept, Some(first.clone()));
-    assert_eq!(fixture.store.add_watch(&watch("w3", "t1")).await.unwrap(), first);
+    assert_eq!(add(&fixture.store, &watch("w3", "t1")).await, first);
     assert_eq!(fixture.store.open_sends().await.unwrap(), []);
     assert_eq!(fixture.store.live().await.unwrap(), [first]);
 }
@@ -203,7 +208,7 @@ async fn task_is_followed_apart_by_conversation_agent_and_origin() {
         watch("w5", "t2"),
     ];
     for given in &watches {
-        assert_eq!(fixture.store.add_watch(given).await.unwrap(), *given);
+        assert_eq!(add(&fixture.store, given).await, *given);
     }
     assert_eq!(fixture.store.live().await.unwrap(), watches);
 }
@@ -211,7 +216,7 @@ async fn task_is_followed_apart_by_conversation_agent_and_origin() {
 #[tokio::test]
 async fn several_watches_are_kept_in_one_commit() {
     let fixture = Fixture::new();
-    fixture.store.add_watch(&watch("w1", "t1")).await.unwrap();
+    add(&fixture.store, &watch("w1", "t1")).await;
     let before = fixture.store.stats().commits;
     let kept = fixture.store.add_watches(&[watch("w2", "t1"), watch("w3", "t2")]).await.unwrap();
     assert_eq!(kept, [watch("w1", "t1"), watch("w3", "t2")]);
@@ -222,12 +227,12 @@ async fn several_watches_are_kept_in_one_commit() {
 #[tokio::test]
 async fn done_watch_is_a_tombstone_and_its_task_can_be_followed_anew() {
     let fixture = Fixture::new();
-    fixture.store.add_watch(&watch("w1", "t1")).await.unwrap();
+    add(&fixture.store, &watch("w1", "t1")).await;
     let done = WatchRecord { state: WatchState::Done, ..watch("w1", "t1") };
     assert!(fixture.store.update(0, &done).await.unwrap());
     assert_eq!(fixture.store.live().await.unwrap(), []);
     assert_eq!(find(&fixture.store, "w1").await, Some(WatchRecord { epoch: 1, ..done.clone() }));
-    assert_eq!(fixture.store.add_watch(&watch("w2", "t1")).await.unwrap(), watch("w2", "t1"));
+    assert_eq!(add(&fixture.store, &watch("w2", "t1")).await, watch("w2", "t1"));
     let back = WatchRecord { state: WatchState::Watching, ..done };
     assert!(fixture.store.update(1, &back).await.is_err(), "two live watches of one task");
     assert_eq!(fixture.store.live().await.unwrap(), [watch("w2", "t1")]);
@@ -236,7 +241,7 @@ async fn done_watch_is_a_tombstone_and_its_task_can_be_followed_anew() {
 #[tokio::test]
 async fn update_writes_every_field_with_the_next_epoch() {
     let fixture = Fixture::new();
-    fixture.store.add_watch(&watch("w-full", "t1")).await.unwrap();
+    add(&fixture.store, &watch("w-full", "t1")).await;
     let given = WatchRecord { epoch: 99, ..full_watch() };
     assert!(fixture.store.update(0, &given).await.unwrap());
     assert_eq!(
@@ -248,7 +253,7 @@ async fn update_writes_every_field_with_the_next_epoch() {
 #[tokio::test]
 async fn update_under_another_epoch_writes_nothing() {
     let fixture = Fixture::new();
-    fixture.store.add_watch(&WatchRecord { epoch: 3, ..watch("w1", "t1") }).await.unwrap();
+    add(&fixture.store, &WatchRecord { epoch: 3, ..watch("w1", "t1") }).await;
     let claimed = WatchRecord { state: WatchState::Claimed, ..watch("w1", "t1") };
     for epoch in [0, 2, 4, u64::MAX >> 2] {
         assert!(!fixture.store.update(epoch, &claimed).await.unwrap(), "{epoch}");
@@ -263,7 +268,7 @@ async fn update_under_another_epoch_writes_nothing() {
 #[tokio::test]
 async fn one_of_many_racing_claims_wins() {
     let fixture = Fixture::new();
-    fixture.store.add_watch(&watch("w1", "t1")).await.unwrap();
+    add(&fixture.store, &watch("w1", "t1")).await;
     let claims: Vec<_> = (0..20)
         .map(|number| WatchRecord {
             state: WatchState::Claimed,
@@ -292,7 +297,7 @@ async fn workspace_is_known_for_ever_once_something_was_kept_for_it() {
     assert!(!fixture.store.knows_workspace(other).await.unwrap());
     let done =
         WatchRecord { workspace: other.to_owned(), state: WatchState::Done, ..watch("w1", "t1") };
-    fixture.store.add_watch(&done).await.unwrap();
+    add(&fixture.store, &done).await;
     assert!(fixture.store.knows_workspace(other).await.unwrap());
 }
 
@@ -302,7 +307,7 @@ async fn reading_command_sees_what_the_writer_committed_and_cannot_write() {
     let reader = Store::open_read_only(&fixture.path()).unwrap();
     assert_eq!(reader.watches().await.unwrap(), []);
     fixture.store.begin_send(&send("m1"), 20).await.unwrap();
-    fixture.store.add_watch(&full_watch()).await.unwrap();
+    add(&fixture.store, &full_watch()).await;
     assert_eq!(reader.watches().await.unwrap(), [full_watch()]);
     assert_eq!(reader.open_sends().await.unwrap(), [send("m1")]);
     // The reader counts no start: what this process has in flight stays its own.
@@ -313,7 +318,7 @@ async fn reading_command_sees_what_the_writer_committed_and_cannot_write() {
 #[tokio::test]
 async fn reading_command_works_on_a_closed_store() {
     let fixture = Fixture::new();
-    fixture.store.add_watch(&watch("w1", "t1")).await.unwrap();
+    add(&fixture.store, &watch("w1", "t1")).await;
     fixture.store.close().await;
     let reader = Store::open_read_only(&fixture.path()).unwrap();
     assert_eq!(reader.watches().await.unwrap(), [watch("w1", "t1")]);
@@ -335,7 +340,7 @@ fn reading_command_creates_nothing() {
 #[tokio::test]
 async fn push_token_is_in_no_debug_output() {
     let fixture = Fixture::new();
-    fixture.store.add_watch(&full_watch()).await.unwrap();
+    add(&fixture.store, &full_watch()).await;
     let debug = format!("{:?} {:?}", fixture.store, fixture.store.live().await.unwrap());
     assert!(!debug.contains("push token"), "{debug}");
 }
@@ -363,7 +368,7 @@ async fn messages_without_a_word_of_the_owner_are_bounded_and_those_that_did_not
 #[tokio::test]
 async fn message_that_leads_to_a_watched_task_is_counted_at_its_watch_whatever_is_written_there() {
     let fixture = Fixture::new();
-    fixture.store.add_watch(&watch("w1", "t1")).await.unwrap();
+    add(&fixture.store, &watch("w1", "t1")).await;
     fixture.store.begin_send(&send("m1"), 20).await.unwrap();
     let kept = fixture.store.send_known(&MessageId::new("m1"), Some(&watch("w2", "t1"))).await;
     let counted = WatchRecord { continuations: 1, ..watch("w1", "t1") };
@@ -375,7 +380,7 @@ async fn message_that_leads_to_a_watched_task_is_counted_at_its_watch_whatever_i
     let behind = WatchRecord { state: WatchState::Done, epoch: 1, ..counted };
     assert_eq!(after.store.live().await.unwrap(), std::slice::from_ref(&behind));
     // Nor is the task followed by a second watch.
-    assert_eq!(after.store.add_watch(&watch("w3", "t1")).await.unwrap(), behind);
+    assert_eq!(add(&after.store, &watch("w3", "t1")).await, behind);
     let followed = WatchRecord { followed: 1, ..behind };
     assert!(after.store.update(1, &followed).await.unwrap());
     assert_eq!(after.store.live().await.unwrap(), []);

@@ -131,7 +131,7 @@ async fn watches_of_the_bot_are_shown_in_the_workspace_of_their_chat() {
             continuations: 0,
             followed: 0,
         };
-        store.add_watch(&watch).await.unwrap();
+        store.add_watches(&[watch]).await.unwrap();
     }
     shown("7").await.check(0, &["demo: task task-7 ("]);
     assert!(!shown("7").await.out.contains("task-8"));
