@@ -101,7 +101,16 @@ macro_rules! wire_enum {
                 if reading.is_old() {
                     name = new_name(name, $prefix);
                 }
-                Ok((!name.is_empty()).then(|| Self::from_wire_name(&name)))
+                if name.is_empty() {
+                    return Ok(None);
+                }
+                let value = Self::from_wire_name(&name);
+                if matches!(value, Self::Unknown(_)) && !reading.is_request() {
+                    // Agents that came from 0.3 may still spell it as there.
+                    let renamed = Self::from_wire_name(&new_name(name, $prefix));
+                    return Ok(Some(if matches!(renamed, Self::Unknown(_)) { value } else { renamed }));
+                }
+                Ok(Some(value))
             }
         }
     };
@@ -185,6 +194,19 @@ impl fmt::Display for TaskState {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{FromWire, Task, WireLimits};
+
+    #[test]
+    fn answers_may_spell_a_state_as_0_3_did() {
+        let read = |state: &str, limits| {
+            let task = format!(r#"{{"id":"t","contextId":"c","status":{{"state":"{state}"}}}}"#);
+            Task::from_wire(&task, limits).map(|task| task.status.state)
+        };
+        assert_eq!(read("completed", WireLimits::Answer).unwrap(), TaskState::Completed);
+        assert_eq!(read("input-required", WireLimits::Answer).unwrap(), TaskState::InputRequired);
+        let own = TaskState::Unknown("resting".to_owned());
+        assert_eq!(read("resting", WireLimits::Answer).unwrap(), own);
+    }
 
     #[test]
     fn numbers_and_names_read_alike() {
