@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result};
 use async_trait::async_trait;
 use jiff::tz::TimeZone;
 use tempfile::TempDir;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use volcanic_a2a_tool::{A2aTool, SessionDelivery, overview};
 use volcanic_a2a_types::MessageId;
@@ -174,6 +174,11 @@ impl Assistant {
         &self.store
     }
 
+    /// Whether another program keeps this one from writing.
+    pub(crate) fn held(&self) -> watch::Receiver<bool> {
+        self.store.held()
+    }
+
     pub(crate) fn chance(&self) -> &Chance {
         &self.chance
     }
@@ -226,6 +231,7 @@ impl Assistant {
 
     /// Ends everything in order. A run is left as it stands and taken up at the next start.
     pub(crate) async fn stop(&self) {
+        self.store.hurry();
         self.stop.cancel();
         self.tracker.close();
         if tokio::time::timeout(GRACE, self.tracker.wait()).await.is_err() {

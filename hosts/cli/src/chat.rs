@@ -15,6 +15,7 @@ use crate::{
     assistant::Assistant,
     config::CliConfig,
     exit::Exit,
+    held::{Held, LEFT_HELD},
     input::{self, Input},
     output::Format,
     screen::Screen,
@@ -81,6 +82,7 @@ pub(crate) async fn chat(
     };
     let mut chat = Chat {
         events: assistant.session().subscribe(),
+        held: Held::new(assistant.held()),
         assistant,
         screen: Screen::new(terminal, format),
         inputs,
@@ -96,8 +98,12 @@ pub(crate) async fn chat(
         _ = terminate.recv() => Ok(()),
         end = chat.run() => end,
     };
+    let is_held = chat.held.is_held();
     let followed = tokio::time::timeout(LAST_LOOK, chat.assistant.followed()).await;
     chat.assistant.stop().await;
+    if is_held {
+        chat.screen.leave(LEFT_HELD);
+    }
     if let Some(text) = farewell(followed.unwrap_or_default().all, afterwards) {
         chat.screen.leave(&text);
     }
@@ -123,6 +129,8 @@ struct Chat {
     assistant: Assistant,
     screen: Screen,
     events: broadcast::Receiver<SessionEvent>,
+    /// Whether another program keeps the assistant from writing.
+    held: Held,
     inputs: mpsc::Receiver<Input>,
     /// Files that the assistant shows.
     files: mpsc::Receiver<String>,
@@ -178,6 +186,7 @@ impl Chat {
                 biased;
                 event = self.events.recv() => self.on_event(event).await?,
                 Some(file) = self.files.recv() => self.screen.line(&file).await?,
+                () = self.held.changed() => self.held.tell(&mut self.screen).await?,
                 input = self.inputs.recv() => match input {
                     Some(input) => {
                         if !self.on_input(input).await? {
@@ -203,6 +212,7 @@ impl Chat {
                 biased;
                 event = self.events.recv() => self.on_event(event).await?,
                 Some(file) = self.files.recv() => self.screen.line(&file).await?,
+                () = self.held.changed() => self.held.tell(&mut self.screen).await?,
                 () = &mut idle => break,
             }
         }
@@ -277,7 +287,8 @@ impl Chat {
             }
             Wish::Stop => self.stop().await?,
             Wish::New => {
-                let reset = self.assistant.session().reset().await;
+                let reset = self.assistant.session().reset();
+                let reset = self.held.meanwhile(&mut self.screen, reset).await?;
                 reset.context("failed to begin a new conversation")?;
                 self.catch_up().await?;
                 self.screen.line("A new conversation.").await?;
@@ -294,7 +305,8 @@ impl Chat {
 
     async fn stop(&mut self) -> Result<()> {
         let before = self.assistant.followed().await;
-        let end = self.assistant.session().abort().await.context("failed to stop")?;
+        let end = self.assistant.session().abort();
+        let end = self.held.meanwhile(&mut self.screen, end).await?.context("failed to stop")?;
         self.goes_on = before.waited_for > 0 && self.assistant.followed().await.all > 0;
         self.catch_up().await?;
         self.goes_on = false;
@@ -329,12 +341,13 @@ impl Chat {
             text: text.to_owned(),
         };
         let was_running = session.is_running();
-        let mut kept = self.assistant.store().accept(prompt.clone()).await;
+        let accept = || self.assistant.store().accept(prompt.clone());
+        let mut kept = self.held.meanwhile(&mut self.screen, accept()).await?;
         for pause in KEEP_PAUSES {
             let Err(error) = &kept else { break };
             tracing::warn!(error = %with_causes(error), "what was said could not be kept and is tried again");
             tokio::time::sleep(pause).await;
-            kept = self.assistant.store().accept(prompt.clone()).await;
+            kept = self.held.meanwhile(&mut self.screen, accept()).await?;
         }
         // Also when it failed: it may be there, and is answered then.
         session.wake();
@@ -378,7 +391,7 @@ impl Chat {
 
     async fn show_answers(&mut self) -> Result<()> {
         let target = self.assistant.session().target().clone();
-        self.screen.empty_outbox(self.assistant.store(), &target).await
+        self.screen.empty_outbox(self.assistant.store(), &target, &mut self.held).await
     }
 }
 

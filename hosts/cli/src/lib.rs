@@ -10,6 +10,7 @@ mod completions;
 mod config;
 mod demo;
 mod exit;
+mod held;
 mod home;
 mod input;
 mod output;

@@ -3,9 +3,13 @@
 use std::process::ExitCode;
 
 use clap::Parser as _;
-use tracing_subscriber::EnvFilter;
+use tracing::{Level, Metadata, Subscriber};
+use tracing_subscriber::{
+    EnvFilter, Layer as _, filter::FilterExt as _, filter::filter_fn, layer::Filter,
+    layer::SubscriberExt as _, util::SubscriberInitExt as _,
+};
 use volcanic_cli::{Cli, CliConfig, Command, Exit, UsageError, completions, report, run};
-use volcanic_host::LogLevel;
+use volcanic_host::{LogLevel, log_panics};
 
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
@@ -24,7 +28,9 @@ fn main() -> ExitCode {
         Ok(config) => config,
         Err(error) => return end(Err(error)),
     };
-    tracing_subscriber::fmt().with_writer(std::io::stderr).with_env_filter(logged(&config)).init();
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    tracing_subscriber::registry().with(lines.with_filter(logged(&config))).init();
+    log_panics();
     // Libraries below us bring more than one TLS provider; this one is used wherever none is named. It fails only when
     // one is installed already, which is as good.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
@@ -51,16 +57,18 @@ fn misunderstood(error: &clap::Error) -> ExitCode {
     if error.use_stderr() { Exit::Usage.into() } else { Exit::Done.into() }
 }
 
-/// What is never logged: what people write to a model, and frames of HTTP/2, which hold what agents say, maybe a key.
-const UNLOGGED: [&str; 2] = ["rig=off", "h2=info"];
-
-/// What is logged: what `RUST_LOG` says, else `Ops__Log__Level`, else errors, but never what [`UNLOGGED`] names.
-fn logged(config: &CliConfig) -> EnvFilter {
+/// What is logged: what `RUST_LOG` says, else `Ops__Log__Level`, else errors, and never what [`may_be_logged`] excludes. That
+/// is a filter of its own: beside a directive of `RUST_LOG` that is more specific, another directive would not count.
+fn logged<S: Subscriber>(config: &CliConfig) -> impl Filter<S> + use<S> {
     let level = config.log_level.unwrap_or(LogLevel::Error);
     let filter =
         EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level.filter()));
-    UNLOGGED.iter().fold(filter, |filter, directive| match directive.parse() {
-        Ok(directive) => filter.add_directive(directive),
-        Err(_) => filter,
-    })
+    filter.and(filter_fn(may_be_logged))
+}
+
+/// Not what people write to a model, nor the frames of HTTP/2, which hold what agents say, maybe a key.
+fn may_be_logged(event: &Metadata<'_>) -> bool {
+    let target = event.target();
+    let is_of = |name: &str| target.split("::").next() == Some(name);
+    !target.starts_with("rig") && !(is_of("h2") && *event.level() > Level::INFO)
 }

@@ -7,6 +7,7 @@ use serde_json::json;
 use volcanic_agent_core::{OutboxItem, SessionStore, TargetId};
 
 use crate::{
+    held::Held,
     output::{Format, write_json, write_line},
     terminal::Terminal,
 };
@@ -97,14 +98,15 @@ impl Screen {
         &mut self,
         store: &dyn SessionStore,
         target: &TargetId,
+        held: &mut Held,
     ) -> Result<()> {
-        while let Some(item) =
-            store.next_outbox(target).await.context("failed to read the outbox")?
-        {
+        loop {
+            let next = held.meanwhile(self, store.next_outbox(target)).await?;
+            let Some(item) = next.context("failed to read the outbox")? else { return Ok(()) };
             self.answer(&item).await?;
-            store.outbox_sent(item.id, None).await.context("failed to mark an answer as shown")?;
+            let marked = held.meanwhile(self, store.outbox_sent(item.id, None)).await?;
+            marked.context("failed to mark an answer as shown")?;
         }
-        Ok(())
     }
 
     async fn answer(&mut self, item: &OutboxItem) -> Result<()> {

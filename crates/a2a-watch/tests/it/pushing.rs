@@ -81,3 +81,21 @@ async fn push_works_again_after_a_restart() {
     world.chat.wait_for(1).await;
     assert_eq!(world.agent.calls("CreateTaskPushNotificationConfig").len(), 1);
 }
+
+#[tokio::test(start_paused = true)]
+async fn push_token_that_an_agent_repeats_is_told_by_nobody_who_asks_over_another_connection() {
+    for cancels in [false, true] {
+        let (world, _, token) = pushed().await;
+        world.agent.refuse_cancel();
+        // A listing connects anew.
+        world.watches.agents(world.workspace()).await.unwrap();
+        world.agent.set_task("t1", "TASK_STATE_COMPLETED", &format!("got {token}"));
+        let query = world.query("t1");
+        let report = if cancels {
+            world.watches.cancel(query).await
+        } else {
+            world.watches.status(query).await
+        };
+        assert_eq!(report.unwrap().outcome.answer, "got ***");
+    }
+}

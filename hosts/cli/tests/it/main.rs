@@ -11,6 +11,8 @@ mod chat;
 #[cfg(test)]
 mod crash;
 #[cfg(test)]
+mod encrypted;
+#[cfg(test)]
 mod exits;
 #[cfg(test)]
 mod json;

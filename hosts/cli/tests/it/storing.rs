@@ -81,3 +81,46 @@ async fn a_chat_whose_watches_cannot_be_read_still_ends_when_told_to() {
     again.say("hello").await.unwrap();
     shows(&mut again, "I am the scripted assistant").await;
 }
+
+/// Holds the lock of the chat's state until it is dropped.
+fn hold(world: &World) -> Connection {
+    let other = database(world);
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    other
+}
+
+#[tokio::test]
+async fn a_chat_waits_for_the_lock_of_another_program_says_so_once_and_loses_nothing() {
+    let world = World::new();
+    let mut chat = world.chat(1);
+    chat.say("write note: fig").await.unwrap();
+    shows(&mut chat, "note").await;
+    let other = hold(&world);
+    chat.say("write note: plum").await.unwrap();
+    chat.say("read note").await.unwrap();
+    shows(&mut chat, "another program holds the lock").await;
+    // Longer than a statement, and a chat, used to have patience.
+    assert!(!chat.ended_within(std::time::Duration::from_secs(7)).await);
+    drop(other);
+    shows(&mut chat, "the lock is free again").await;
+    shows(&mut chat, "plum").await;
+    let (status, lines) = chat.finish(SOON).await.unwrap();
+    assert!(status.success(), "{status}: {lines:?}");
+    let told = lines.iter().filter(|line| line.contains("another program holds the lock"));
+    assert_eq!(told.count(), 1, "{lines:?}");
+    assert_eq!(lines.iter().filter(|line| line.trim() == "plum").count(), 1, "{lines:?}");
+}
+
+#[tokio::test]
+async fn a_chat_that_waits_for_the_lock_ends_when_told_to_and_says_what_that_means() {
+    let world = World::new();
+    let mut chat = world.chat(1);
+    chat.say("write note: fig").await.unwrap();
+    shows(&mut chat, "note").await;
+    let _other = hold(&world);
+    chat.say("write note: plum").await.unwrap();
+    shows(&mut chat, "another program holds the lock").await;
+    signal(&chat, "TERM").await;
+    shows(&mut chat, "may not have been kept").await;
+    assert!(chat.ended_within(SOON).await);
+}
