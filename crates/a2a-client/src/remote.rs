@@ -244,8 +244,8 @@ impl RemoteAgent {
         self.inner.binding.call_for_card(&request).await
     }
 
-    /// Sends a message. A task that comes back belongs to the task and context of the message, if it names some; what a
-    /// message that comes back names is as the agent says.
+    /// Sends a message. The task or message that comes back belongs to the task and context of the message, as far as both
+    /// name some.
     ///
     /// # Errors
     ///
@@ -260,9 +260,7 @@ impl RemoteAgent {
     ) -> Result<SendMessageResponse, ClientError> {
         request.tenant = self.tenant();
         let answer = self.inner.binding.call(&request).await?;
-        if let SendMessageResponse::Task(task) = &answer {
-            self.expects(Expected::of_message(&request.message).task(task))?;
-        }
+        self.expects(Expected::of_message(&request.message).answer(&answer))?;
         Ok(answer)
     }
 

@@ -7,7 +7,7 @@ use std::{
 };
 
 use futures::{Stream, StreamExt as _, stream::BoxStream};
-use volcanic_a2a_types::{ContextId, Message, StreamResponse, Task, TaskId};
+use volcanic_a2a_types::{ContextId, Message, SendMessageResponse, StreamResponse, Task, TaskId};
 
 use crate::ClientError;
 
@@ -32,20 +32,45 @@ impl Expected {
 
     /// Checks a task, or says what is wrong with it.
     pub(super) fn task(&self, task: &Task) -> Result<(), &'static str> {
-        if self.task_id.as_ref().is_some_and(|asked| *asked != task.id) {
+        self.ids(Some(&task.id), task.context_id.as_ref())
+    }
+
+    fn ids(
+        &self,
+        task_id: Option<&TaskId>,
+        context_id: Option<&ContextId>,
+    ) -> Result<(), &'static str> {
+        if differ(self.task_id.as_ref(), task_id) {
             return Err(OTHER_TASK);
         }
-        match (&self.context_id, &task.context_id) {
-            (Some(asked), Some(found)) if asked != found => Err(OTHER_CONTEXT),
-            (Some(_), Some(_)) | (None, _) | (_, None) => Ok(()),
+        if differ(self.context_id.as_ref(), context_id) {
+            return Err(OTHER_CONTEXT);
         }
+        Ok(())
+    }
+
+    /// Checks what answers a message, or says what is wrong with it.
+    pub(super) fn answer(&self, answer: &SendMessageResponse) -> Result<(), &'static str> {
+        match answer {
+            SendMessageResponse::Task(task) => self.task(task),
+            SendMessageResponse::Message(message) => self.message(message),
+            // Nothing else names anything.
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks a message, or says what is wrong with it. It need not name anything.
+    fn message(&self, message: &Message) -> Result<(), &'static str> {
+        self.ids(message.task_id.as_ref(), message.context_id.as_ref())
     }
 
     /// Checks an event, or says what is wrong with it. The context of an update is not checked: known servers make up
     /// another one.
     fn event(&mut self, event: &StreamResponse) -> Result<(), &'static str> {
-        if let StreamResponse::Task(task) = event {
-            self.task(task)?;
+        match event {
+            StreamResponse::Task(task) => self.task(task)?,
+            StreamResponse::Message(message) => self.message(message)?,
+            _ => {}
         }
         match (&self.task_id, event.task_id()) {
             (Some(asked), Some(found)) if asked != found => Err(OTHER_TASK),
@@ -56,6 +81,11 @@ impl Expected {
             (Some(_), Some(_)) | (_, None) => Ok(()),
         }
     }
+}
+
+/// Whether both are named, and are not the same.
+fn differ<T: PartialEq>(asked: Option<&T>, found: Option<&T>) -> bool {
+    asked.zip(found).is_some_and(|(asked, found)| asked != found)
 }
 
 /// What an agent reports about a task while it is followed. After an error there is nothing more.
@@ -127,5 +157,22 @@ mod tests {
         assert_eq!(expected.event(&task("t1", "d")), Err(OTHER_CONTEXT));
         let direct = Message::agent("r", vec![Part::text("x")]);
         assert_eq!(Expected::of_task(&"t".into()).event(&direct.into()), Ok(()));
+    }
+
+    #[test]
+    fn reply_that_names_something_else_is_not_ours() {
+        let reply = || Message::agent("r", vec![Part::text("x")]);
+        let asked = Message::user("m", vec![Part::text("x")]).with_task("t").with_context("c");
+        for (reply, found) in [
+            (reply(), Ok(())),
+            (reply().with_task("t").with_context("c"), Ok(())),
+            (reply().with_task("u").with_context("c"), Err(OTHER_TASK)),
+            (reply().with_task("t").with_context("d"), Err(OTHER_CONTEXT)),
+            (reply().with_context("d"), Err(OTHER_CONTEXT)),
+        ] {
+            let mut expected = Expected::of_message(&asked);
+            assert_eq!(expected.answer(&reply.clone().into()), found, "{reply:?}");
+            assert_eq!(expected.event(&reply.clone().into()), found, "{reply:?}");
+        }
     }
 }
