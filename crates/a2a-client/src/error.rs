@@ -36,14 +36,14 @@ pub enum ClientError {
         agent: String,
     },
     /// The agent wants another key, or one at all.
-    #[error("Agent \"{agent}\" {} ({status}). {}", if *.had_key { "rejected the key" } else { "asks for a key" }, key_advice(*.had_key))]
+    #[error("{}", .key.refusal(.agent, *.status))]
     KeyRejected {
         /// The agent.
         agent: String,
         /// 401 or 403.
         status: u16,
         /// Whether a key was sent.
-        had_key: bool,
+        key: KeyUse,
     },
     /// The agent answered with an error of the protocol.
     #[error("Agent \"{agent}\" refused: {} ({})", .error.message, .error.code)]
@@ -146,6 +146,17 @@ pub enum ClientError {
     },
 }
 
+/// What became of the key in a call whose caller the agent refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyUse {
+    /// There is none.
+    None,
+    /// It was sent.
+    Sent,
+    /// There is one, but none is sent for a public card.
+    Withheld,
+}
+
 impl ClientError {
     pub(crate) fn from_net(agent: &str, error: NetError) -> Self {
         let agent = agent.to_owned();
@@ -206,7 +217,8 @@ impl ClientError {
                 matches!(self.rpc_kind(), None | Some(A2aErrorKind::Internal))
             }
             // The remote mends its card or its answers.
-            Self::TimedOut { .. }
+            Self::KeyRejected { key: KeyUse::Withheld, .. }
+            | Self::TimedOut { .. }
             | Self::Card { .. }
             | Self::Unexpected { .. }
             | Self::UnreadableTask { .. }
@@ -250,11 +262,14 @@ impl ClientError {
     pub fn rpc_kind(&self) -> Option<A2aErrorKind> {
         match self {
             Self::Refused { error, .. } => error.kind(),
-            Self::KeyRejected { status, .. } => A2aErrorKind::from_http_status(*status),
+            Self::KeyRejected { key: KeyUse::None | KeyUse::Sent, status, .. } => {
+                A2aErrorKind::from_http_status(*status)
+            }
             Self::Unsupported { .. } => Some(A2aErrorKind::UnsupportedOperation),
             Self::Unreachable { .. }
             | Self::TimedOut { .. }
             | Self::Http { .. }
+            | Self::KeyRejected { key: KeyUse::Withheld, .. }
             | Self::Card { .. }
             | Self::Key { .. }
             | Self::Untrusted { .. }
@@ -341,10 +356,21 @@ impl ClientError {
     }
 }
 
-/// What to do about a key.
-fn key_advice(had_key: bool) -> String {
-    let what = if had_key { "Check the" } else { "Give it a" };
-    format!("{what} \"key\" in its entry in {AGENTS_FILE}.")
+impl KeyUse {
+    /// What is told when access was refused with `status`.
+    fn refusal(self, agent: &str, status: u16) -> String {
+        match self {
+            Self::None => format!(
+                "Agent \"{agent}\" asks for a key ({status}). Give it a \"key\" in its entry in {AGENTS_FILE}."
+            ),
+            Self::Sent => format!(
+                "Agent \"{agent}\" rejected the key ({status}). Check the \"key\" in its entry in {AGENTS_FILE}."
+            ),
+            Self::Withheld => format!(
+                "The card of agent \"{agent}\" cannot be used: it is not public ({status}), and no key is sent for it."
+            ),
+        }
+    }
 }
 
 /// What a status means for the reader, where that is of use.

@@ -20,7 +20,7 @@ pub use agents_file::{
 };
 pub use attachments::{AttachmentError, read_attachments};
 pub use config::ClientConfig;
-pub use error::ClientError;
+pub use error::{ClientError, KeyUse};
 pub use frame::{
     NoticeKind, render_delivery, render_notice, render_result, sanitize_remote_line, write_result,
 };

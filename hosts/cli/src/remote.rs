@@ -4,7 +4,7 @@ use std::{fmt::Write as _, sync::Arc};
 
 use anyhow::Result;
 use volcanic_a2a_client::{
-    AgentEntry, ClientConfig, ClientError, KeyMask, KeyResolver, RemoteAgent,
+    AGENTS_FILE, AgentEntry, ClientConfig, ClientError, KeyMask, KeyResolver, KeyUse, RemoteAgent,
 };
 use volcanic_base::ConfinedDir;
 use volcanic_host::{TransportSetupError, agent_transport, key_resolver};
@@ -144,11 +144,31 @@ impl<'a> Contact<'a> {
     /// What an error is, with what can be done about it here.
     fn failure(&self, error: &anyhow::Error) -> Failure {
         let failure = Failure::of(error);
-        let is_about_key = matches!(error.downcast_ref(), Some(ClientError::KeyRejected { .. }));
-        if is_about_key && self.target.name() != self.args.agent {
-            return failure.advising("Without an entry it is given by --key-file or --key-env.");
+        if failure.exit != Exit::KeyRefused {
+            return failure;
         }
-        failure
+        let has_entry = self.target.name() == self.args.agent;
+        match error.downcast_ref() {
+            Some(ClientError::KeyRejected { agent, status, key }) => {
+                let what = match key {
+                    KeyUse::None => "asks for a key",
+                    KeyUse::Sent => "rejected the key",
+                    KeyUse::Withheld => return failure,
+                };
+                // What is told otherwise is about entries.
+                if has_entry {
+                    return failure;
+                }
+                let told = format!("Agent \"{agent}\" {what} ({status}).");
+                let message = format!("{told} It is given by --key-file or --key-env.");
+                Failure { message, ..failure }
+            }
+            Some(_) if has_entry => {
+                failure.advising(&format!("Check the \"key\" in its entry in {AGENTS_FILE}."))
+            }
+            Some(_) => failure.advising("Its key is given by --key-file or --key-env."),
+            None => failure,
+        }
     }
 
     fn interrupted(&self) -> Failure {

@@ -14,7 +14,7 @@ use volcanic_net::{CallKind, GuardPolicy};
 
 use super::line::Line;
 use crate::{
-    AgentBinding, AgentEntry, AgentProtocol, ClientError, agents_file::shown,
+    AgentBinding, AgentEntry, AgentProtocol, ClientError, KeyUse, agents_file::shown,
     frame::sanitize_remote_line,
 };
 
@@ -110,10 +110,8 @@ async fn ask(
         return Err(line.card_error(format!("there is none at {}", shown(&url))));
     }
     if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) && line.has_key() {
-        let status = status.as_u16();
-        return Err(
-            line.card_error(format!("it is not public ({status}), and no key is sent for it"))
-        );
+        let (agent, status) = (line.agent.clone(), status.as_u16());
+        return Err(ClientError::KeyRejected { agent, status, key: KeyUse::Withheld });
     }
     if !status.is_success() {
         return Err(line.status_error(status, response.headers()));

@@ -11,7 +11,8 @@ use volcanic_net::{CallKind, NetBody, Transport, retry_after_by_date};
 
 use super::{auth, scrub::Scrubber};
 use crate::{
-    AgentEntry, ClientConfig, ClientError, KeyError, KeyResolver, frame::sanitize_remote_line,
+    AgentEntry, ClientConfig, ClientError, KeyError, KeyResolver, KeyUse,
+    frame::sanitize_remote_line,
 };
 
 /// U+FEFF in UTF-8.
@@ -167,9 +168,9 @@ impl Line {
     /// The error behind a status that is no success.
     pub(super) fn status_error(&self, status: StatusCode, headers: &HeaderMap) -> ClientError {
         let agent = self.agent.clone();
-        let had_key = self.has_key();
+        let key = if self.has_key() { KeyUse::Sent } else { KeyUse::None };
         match status.as_u16() {
-            status @ (401 | 403) => ClientError::KeyRejected { agent, status, had_key },
+            status @ (401 | 403) => ClientError::KeyRejected { agent, status, key },
             status => {
                 ClientError::Http { agent, status, retry_after: retry_after_by_date(headers) }
             }

@@ -6,7 +6,7 @@ use axum::{
 };
 use serde_json::json;
 use volcanic_a2a_client::{
-    AgentEntry, ClientConfig, ClientError, RemoteAgent, ServedCard, plain_keys,
+    AgentEntry, ClientConfig, ClientError, KeyUse, RemoteAgent, ServedCard, plain_keys,
 };
 use volcanic_a2a_types::CardHeaders;
 
@@ -69,6 +69,8 @@ async fn card_behind_a_key_says_so() {
     let error = connect(&keyed(running.entry())).await.unwrap_err();
     let text = "The card of agent \"travel-bot\" cannot be used: it is not public (401), and no key is sent for it.";
     assert_eq!(error.to_string(), text, "the key was not rejected, it was not sent");
+    assert!(matches!(error, ClientError::KeyRejected { key: KeyUse::Withheld, .. }), "{error:?}");
+    assert!(error.is_transient(), "the agent may open its card");
 }
 
 #[tokio::test]

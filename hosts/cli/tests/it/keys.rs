@@ -1,10 +1,12 @@
 //! Keys: where they may come from, where they go, and that they are nowhere else.
 
+use axum::{Router, http::StatusCode};
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
 use volcanic_testkit::RecordingProxy;
 
 use crate::{
-    keyed_agent::with_key,
+    keyed_agent::{serve, with_key},
     world::{Ran, World, nobody},
 };
 
@@ -28,12 +30,28 @@ async fn a_key_file_opens_an_agent_given_by_url() {
     assert!(proxy.requested(KEY), "{}", proxy.transcript());
     for command in [&["send", &url, "x"][..], &["status", &url, "t"], &["subscribe", &url, "t"]] {
         let none = world.run(command).await;
-        none.check(4, &["asks for a key (401)", "given by --key-file or --key-env"]);
+        none.check(4, &["asks for a key (401). It is given by --key-file or --key-env."]);
     }
     let json =
         world.run(&["send", &url, "echo plum", "--key-file", "../agent.key", "--json"]).await;
     json.check(0, &[]);
     check_hidden(&json);
+}
+
+#[tokio::test]
+async fn a_card_behind_a_key_ends_with_4_whether_or_not_there_is_a_key() {
+    let world = World::new();
+    let closed = Router::new().fallback(async || StatusCode::UNAUTHORIZED);
+    let agent = serve(closed, CancellationToken::new()).await;
+    world.agents(&json!([
+        { "name": "none", "url": agent.url },
+        { "name": "keyed", "url": agent.url, "key": KEY },
+    ]));
+    let none = world.run(&["send", "none", "x"]).await;
+    none.check(4, &["asks for a key (401). Give it a \"key\" in its entry"]);
+    let keyed = world.run(&["send", "keyed", "x"]).await;
+    keyed.check(4, &["it is not public (401), and no key is sent for it"]);
+    check_hidden(&keyed);
 }
 
 #[tokio::test]
