@@ -36,6 +36,7 @@ pub use request::HostileHeard;
 pub use trick::{
     CardFault, HostilePlace, HostileProtocol, HostileTrick, StreamFault, TaskFault, WireFault,
 };
+pub use wire::FORGED_TEXT;
 
 /// A remote agent that means harm. It stops when dropped.
 #[derive(Debug)]

@@ -9,8 +9,8 @@ mod proxy;
 
 pub use bot_api::{BotApi, BotCall, BotFault, BotOutcome, NotSeen, SentMessage};
 pub use hostile::{
-    CardFault, HostileAgent, HostileHeard, HostilePlace, HostileProtocol, HostileTrick,
-    StreamFault, TaskFault, WireFault,
+    CardFault, FORGED_TEXT, HostileAgent, HostileHeard, HostilePlace, HostileProtocol,
+    HostileTrick, StreamFault, TaskFault, WireFault,
 };
 pub use process::{Measured, Process, ProcessError, Program};
 pub use proxy::{Exchange, RecordingProxy};

@@ -2,9 +2,18 @@
 
 use std::{io, sync::atomic::AtomicU64, time::Duration};
 
+use serde_json::{Value, json};
 use tokio::{io::AsyncWriteExt as _, net::TcpStream, time::sleep};
 
-use super::{WireFault, content::Content, streams::StreamEnd};
+use super::{
+    WireFault,
+    content::Content,
+    dialect::{CONTEXT, response},
+    streams::StreamEnd,
+};
+
+/// What the task of an answer says that nobody asked for.
+pub const FORGED_TEXT: &str = "forged plum";
 
 /// Between two bytes of a slow answer.
 const DRIP: Duration = Duration::from_secs(1);
@@ -151,8 +160,9 @@ impl Answer {
                 (Content::of(self.head(&lengths)).then(short), Then::Close)
             }
             WireFault::TrailingAnswer => {
-                let other = "HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n\"forged\"";
-                (Content::of(self.head(&length)).then(short).then(other), Then::Hold)
+                // At once, as pieces would have to meet the next request.
+                let all = [self.head(&length).as_bytes(), &short[..], &forged(&short)[..]].concat();
+                (Content::of(all), Then::Hold)
             }
             WireFault::NotHttp => (Content::of("SSH-2.0-plum\r\n\0\x01\x02"), Then::Close),
             WireFault::Http2Settings => (frames(4, &[]), Then::Close),
@@ -184,6 +194,22 @@ impl Answer {
         content.send(to, sent).await?;
         Ok(then)
     }
+}
+
+/// An answer to whatever is asked next: its number follows that of `last`, and the task is there for a message and by itself.
+fn forged(last: &[u8]) -> Vec<u8> {
+    let last: Value = serde_json::from_slice(last).unwrap_or_default();
+    let id = last["id"].as_u64().unwrap_or_default() + 1;
+    let parts = json!([{"text": FORGED_TEXT}]);
+    let mut task = json!({
+        "id": "task-1", "contextId": CONTEXT, "status": {"state": "TASK_STATE_COMPLETED"},
+        "artifacts": response(&parts),
+    });
+    task["task"] = task.clone();
+    let body = json!({"jsonrpc": "2.0", "id": id, "result": task}).to_string();
+    let length = body.len();
+    let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length:";
+    format!("{head} {length}\r\n\r\n{body}").into_bytes()
 }
 
 /// Settings, and then one kind of frame for ever.

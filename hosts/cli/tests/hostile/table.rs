@@ -37,6 +37,8 @@ pub(crate) struct Row {
     pub(crate) codes: Vec<i32>,
     /// What is told, on whichever output.
     pub(crate) told: String,
+    /// What must not be told.
+    pub(crate) untold: Option<&'static str>,
     /// How much the agent may have sent until it was left alone, in bytes.
     pub(crate) most_sent: u64,
     pub(crate) in_time: Duration,
@@ -62,6 +64,7 @@ impl Row {
             variables: &[],
             codes: vec![code],
             told: told.to_owned(),
+            untold: None,
             // An answer may be thirty mebibytes, and the system buffers some.
             most_sent: 48 << 20,
             in_time: IN_TIME,
@@ -89,6 +92,12 @@ impl Row {
     /// Sees to it that nobody turns to this agent.
     pub(crate) fn spares(mut self, bystander: &Arc<HostileAgent>) -> Self {
         self.bystander = Some(Arc::clone(bystander));
+        self
+    }
+
+    /// Sees to it that this is not told.
+    pub(crate) fn without(mut self, untold: &'static str) -> Self {
+        self.untold = Some(untold);
         self
     }
 
@@ -194,6 +203,9 @@ fn judge(row: &Row, ran: &Measured, baseline: u64) -> Vec<String> {
     }
     if !all.contains(&row.told) {
         faults.push(format!("`{}` is not told: {head}", row.told));
+    }
+    if row.untold.is_some_and(|untold| all.contains(untold)) {
+        faults.push(format!("{:?} is told: {head}", row.untold));
     }
     let growth = ran.peak.saturating_sub(baseline);
     if growth >= GROWTH {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use volcanic_testkit::{HostileAgent, HostilePlace, HostileTrick, WireFault};
+use volcanic_testkit::{FORGED_TEXT, HostileAgent, HostilePlace, HostileTrick, WireFault};
 
 use crate::table::{AGENTS, Row, SEND, STATUS, check};
 
@@ -73,7 +73,7 @@ async fn what_stands_behind_or_beside_a_right_answer_is_never_a_result() {
     // How the bytes come decides: the other answer is dropped with its connection, or the exchange is given up, or it is
     // taken for the answer to the next request to the same origin, to which it does not fit.
     let trailing = everywhere(vec![(WireFault::TrailingAnswer, 0, "gent \"demo\"")]);
-    check(trailing.into_iter().map(|row| row.or(3).or(1))).await;
+    check(trailing.into_iter().map(|row| row.or(3).or(1).without(FORGED_TEXT))).await;
 }
 
 #[tokio::test]
@@ -94,7 +94,7 @@ async fn a_stream_that_is_slow_takes_no_longer_than_the_user_waits() {
     const WAIT: &[&str] = &["send", "demo", "plum", "--wait", "1s"];
     let on_stream = |fault| HostileTrick::Wire(HostilePlace::Stream, fault);
     let faults = [WireFault::Silence, WireFault::SlowHead, WireFault::SlowBody];
-    check(faults.map(|fault| Row::new(on_stream(fault), WAIT, 5, ""))).await;
+    check(faults.map(|fault| Row::new(on_stream(fault), WAIT, 5, " is working."))).await;
     // What was reported counts, whether or not the stream ends.
     check([Row::new(on_stream(WireFault::OpenEnd), WAIT, 0, DONE)]).await;
 }
