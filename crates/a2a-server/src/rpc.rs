@@ -146,9 +146,7 @@ impl Call {
         let operations = &served.operations;
         match self {
             Self::Send(request) => result(id, &operations.send(caller, request).await?),
-            Self::Stream(request) => {
-                Ok(Outcome::Events(operations.stream(caller, request).await?))
-            }
+            Self::Stream(request) => Ok(Outcome::Events(operations.stream(caller, request).await?)),
             Self::Get(request) => result(id, &operations.get(caller, request).await?),
             Self::List(request) => result(id, &operations.list(caller, request).await?),
             Self::Cancel(request) => result(id, &operations.cancel(caller, request).await?),

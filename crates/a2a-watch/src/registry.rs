@@ -234,7 +234,8 @@ impl Registry {
                 let owner = self.jobs.owners.remove(&error.id());
                 // A listener that nobody needs any more is stopped that way.
                 if !error.is_cancelled() {
-                    tracing::error!(error = %error, "a job of the registry failed");
+                    // Its text may hold what a remote said, or a key.
+                    tracing::error!("a job of the registry failed");
                     self.on_broken_job(owner);
                 }
             }

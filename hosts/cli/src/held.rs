@@ -38,7 +38,7 @@ impl Held {
     /// Nothing is missed.
     pub(crate) async fn changed(&mut self) {
         if self.0.changed().await.is_err() {
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 

@@ -70,5 +70,6 @@ fn logged<S: Subscriber>(config: &CliConfig) -> impl Filter<S> + use<S> {
 fn may_be_logged(event: &Metadata<'_>) -> bool {
     let target = event.target();
     let is_of = |name: &str| target.split("::").next() == Some(name);
-    !target.starts_with("rig") && !(is_of("h2") && *event.level() > Level::INFO)
+    let is_frame = is_of("h2") && *event.level() > Level::INFO;
+    !is_frame && !target.starts_with("rig")
 }

@@ -7,7 +7,10 @@ use std::{
 };
 
 use futures::Stream;
-use tokio::time::{Sleep, sleep};
+use tokio::{
+    task::coop,
+    time::{Sleep, sleep},
+};
 use volcanic_a2a_types::{SseDecoder, SseError, SseEvent, SseLimits, StreamResponse};
 use volcanic_net::NetBody;
 
@@ -139,7 +142,11 @@ impl Stream for Events {
         if self.is_over {
             return Poll::Ready(None);
         }
-        let event = match ready!(self.poll_event(context)) {
+        // Thousands of events may have come together. Whoever listens for a limited time must get to look at the clock.
+        let turn = ready!(coop::poll_proceed(context));
+        let event = ready!(self.poll_event(context));
+        turn.made_progress();
+        let event = match event {
             Ok(Some(event)) => event,
             Ok(None) => {
                 self.is_over = true;

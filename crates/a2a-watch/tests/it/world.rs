@@ -314,6 +314,17 @@ impl World {
         assert!(end.is_ok(), "{:?} instead of {states:?}", self.states());
     }
 
+    /// Waits until every watch has ended.
+    pub(crate) async fn reach_ends(&self) {
+        let reached = async {
+            while self.states().iter().any(|state| *state != WatchState::Done) {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        };
+        let end = tokio::time::timeout(PATIENCE, reached).await;
+        assert!(end.is_ok(), "{:?} have not all ended", self.states());
+    }
+
     /// Lets the wall clock jump, as after a sleep of the machine.
     pub(crate) fn jump(&self, seconds: u64) {
         *self.clock.start.lock().unwrap() += Duration::from_secs(seconds);

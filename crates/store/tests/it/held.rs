@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rusqlite::Connection;
-use tokio::time::timeout;
+use tokio::{task::JoinSet, time::timeout};
 use volcanic_agent_core::{SessionStore as _, StoreError};
 use volcanic_store::{Store, StoreOpenError};
 
@@ -25,16 +25,18 @@ async fn writing_waits_for_the_lock_of_another_process_says_so_once_and_loses_no
     let other = hold(&fixture);
     let mut held = fixture.store.held();
     let store = fixture.store.clone();
-    let writing = tokio::spawn(async move { store.accept(prompt("c", "a")).await });
+    let mut writing = JoinSet::new();
+    writing.spawn(async move { store.accept(prompt("c", "a")).await });
     timeout(SOON, held.wait_for(|held| *held)).await.expect("it is told").unwrap();
     // Longer than any statement waits for a lock by itself: what fails by then would have failed.
     assert!(timeout(Duration::from_secs(6), held.changed()).await.is_err(), "it is told once");
-    assert!(!writing.is_finished());
+    assert!(writing.try_join_next().is_none());
     // Reading goes on.
     assert_eq!(fixture.waiting_keys(&chat("c")).await, Vec::<String>::new());
     drop(other);
     timeout(SOON, held.wait_for(|held| !*held)).await.expect("it is over").unwrap();
-    timeout(SOON, writing).await.expect("it goes on").unwrap().unwrap();
+    let written = timeout(SOON, writing.join_next()).await.expect("it goes on");
+    written.unwrap().unwrap().unwrap();
     assert_eq!(fixture.waiting_keys(&chat("c")).await, ["a"]);
 }
 
@@ -44,10 +46,11 @@ async fn lock_that_is_never_given_back_does_not_keep_a_store_from_closing() {
     let _other = hold(&fixture);
     let mut held = fixture.store.held();
     let store = fixture.store.clone();
-    let writing = tokio::spawn(async move { store.accept(prompt("c", "a")).await });
+    let mut writing = JoinSet::new();
+    writing.spawn(async move { store.accept(prompt("c", "a")).await });
     timeout(SOON, held.wait_for(|held| *held)).await.expect("it is told").unwrap();
     timeout(SOON, fixture.store.close()).await.expect("it closes");
-    let refused = timeout(SOON, writing).await.expect("it ends").unwrap();
+    let refused = timeout(SOON, writing.join_next()).await.expect("it ends").unwrap().unwrap();
     assert!(matches!(refused, Err(StoreError::Failed { .. })), "{refused:?}");
 }
 

@@ -102,7 +102,8 @@ pub(super) const SUBSCRIBE: &str = "Examples:
   volcanic subscribe travel-bot 5c1e2b
   volcanic subscribe travel-bot 5c1e2b --timeout 10m --json
 
-Nothing is saved and nothing is asked for again: `watch` follows a task to its end, whatever happens to the stream.
+Nothing is saved and nothing is asked for again: `watch` follows a task to its end, whatever happens to the stream. Agents
+refuse it for a task that has ended, which `status` shows.
 
 Exit codes: 0 the task completed, 1 it failed or the agent refused, 2 wrong usage, 3 unreachable, 4 key refused, 5 the
 stream or the time ended before the task did, 6 the agent asks something.";

@@ -11,20 +11,20 @@ pub(super) fn document(chat: i64, name: &str, content: Vec<u8>, caption: Option<
     let boundary = boundary_beside(&content, caption.unwrap_or_default());
     let mut head = String::new();
     let mut field = |name: &str, value: &str| {
-        head.push_str(&format!(
-            "--{boundary}\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{value}\r\n"
-        ));
+        let begin = format!("--{boundary}\r\nContent-Disposition: form-data; name=\"{name}\"");
+        head.extend([&*begin, "\r\n\r\n", value, "\r\n"]);
     };
     field("chat_id", &chat.to_string());
     if let Some(caption) = caption {
         field("caption", caption);
     }
-    head.push_str(&format!(
+    let file = format!(
         "--{boundary}\r\nContent-Disposition: form-data; name=\"document\"; filename=\"{}\"\r\n\
          Content-Type: application/octet-stream\r\n\r\n",
         quoted(name)
-    ));
+    );
     let mut body = head.into_bytes();
+    body.extend(file.into_bytes());
     body.extend(content);
     body.extend(format!("\r\n--{boundary}--\r\n").into_bytes());
     Form { content_type: format!("multipart/form-data; boundary={boundary}"), body }
