@@ -107,10 +107,7 @@ mod tests {
                 "HTTP/1.1 200 OK\r\ncontent-type: {media}\r\ncontent-length: {}\r\n\r\n{answer}",
                 answer.len()
             );
-            let mut exchange = Exchange::default();
-            exchange.request = request.into_bytes();
-            exchange.response = response.into_bytes();
-            exchange
+            Exchange { request: request.into_bytes(), response: response.into_bytes() }
         };
         let stream = event("step 1") + &event("step 2");
         wire::calls(&[

@@ -3,10 +3,10 @@ use serde_json::json;
 use super::*;
 
 fn exchange(request: &str, response: &str) -> Exchange {
-    let mut exchange = Exchange::default();
-    exchange.request = request.replace('\n', "\r\n").into_bytes();
-    exchange.response = response.replace('\n', "\r\n").into_bytes();
-    exchange
+    Exchange {
+        request: request.replace('\n', "\r\n").into_bytes(),
+        response: response.replace('\n', "\r\n").into_bytes(),
+    }
 }
 
 #[test]
