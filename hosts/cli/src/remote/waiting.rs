@@ -9,7 +9,7 @@ use std::{
 
 use tokio::{
     signal::unix::{SignalKind, signal},
-    task::JoinSet,
+    task::{JoinSet, coop::unconstrained},
     time::{Instant, sleep_until, timeout},
 };
 use tokio_util::sync::CancellationToken;
@@ -78,11 +78,12 @@ impl Leave {
         work: impl Future<Output = T>,
     ) -> Waited<T> {
         self.listen();
+        // Work that finds more to do each time it is asked uses up the turn of this task: the others must not need any of it.
         let waited = tokio::select! {
             biased;
             done = work => Waited::Done(done),
-            () = self.wanted.cancelled() => Waited::Interrupted,
-            () = passed(deadline) => Waited::TimeIsUp,
+            () = unconstrained(self.wanted.cancelled()) => Waited::Interrupted,
+            () = unconstrained(passed(deadline)) => Waited::TimeIsUp,
             never = live.tick() => match never {},
         };
         live.clear();
