@@ -3,11 +3,13 @@
 //! A dev-dependency only. Use it from `tests/it`, never from in-file unit tests.
 
 mod bot_api;
+mod faults;
 mod hostile;
 mod process;
 mod proxy;
 
 pub use bot_api::{BotApi, BotCall, BotFault, BotOutcome, NotSeen, SentMessage};
+pub use faults::{FaultSeed, drawn_below, drawn_from};
 pub use hostile::{
     CardFault, FORGED_TEXT, HostileAgent, HostileHeard, HostilePlace, HostileProtocol,
     HostileTrick, StreamFault, TaskFault, WireFault,
