@@ -15,7 +15,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use volcanic_base::Secret;
 
-pub(crate) use event::{Continuation, ReadResult, WatchEffect, WatchEvent};
+pub(crate) use event::{Continuation, Hint, ReadResult, WatchEffect, WatchEvent};
 pub(crate) use settled::{SettledState, answered, is_answered};
 
 use crate::config::WatchConfig;
@@ -92,8 +92,12 @@ pub(crate) struct Watch {
     /// Position in the poll pauses.
     step: usize,
     missing_since: Option<Timestamp>,
-    /// A hint waits for its read.
-    pushed: bool,
+    /// The hint that waits for its read.
+    hint: Option<Hint>,
+    /// What the last read was for.
+    read_for: Hint,
+    /// The next read that the timer causes is the first one.
+    begins: bool,
     last_push_read: Option<Timestamp>,
     stream: Stream,
     /// Streams that ended or failed in a row although the agent could be read.
@@ -124,7 +128,7 @@ impl Watch {
         first_check: Duration,
         push_token: Option<Secret>,
     ) -> (Self, Option<WatchEffect>) {
-        let mut watch = Self::with(record, Phase::Attended);
+        let mut watch = Self { begins: true, ..Self::with(record, Phase::Attended) };
         let effect = match watch.record.state {
             WatchState::Attended => Some(watch.let_go(push_token, first_check)),
             WatchState::Watching if watch.record.source == WatchSource::Push => {
@@ -161,7 +165,9 @@ impl Watch {
             phase,
             step: 0,
             missing_since: None,
-            pushed: false,
+            hint: None,
+            read_for: Hint::Begin,
+            begins: false,
             last_push_read: None,
             stream: Stream::Wanted,
             stream_failures: 0,
@@ -176,6 +182,11 @@ impl Watch {
     /// What is known about the watch, or what [`WatchEffect::Write`] is to write.
     pub(crate) fn record(&self) -> &WatchRecord {
         &self.record
+    }
+
+    /// What the last read was for.
+    pub(crate) fn read_for(&self) -> Hint {
+        self.read_for
     }
 
     /// Whether a caller can hold the watch now.
@@ -261,7 +272,8 @@ impl Watch {
         self.forget_the_future(now);
         match event {
             WatchEvent::Due => self.on_due(now, config),
-            WatchEvent::Pushed => self.on_pushed(now, config),
+            WatchEvent::Pushed => self.on_hint(Hint::Push, now, config),
+            WatchEvent::StreamHinted => self.on_hint(Hint::Stream, now, config),
             WatchEvent::Read(result) if self.call().is_some() => {
                 Some(self.on_read(result, now, config))
             }
@@ -371,12 +383,14 @@ impl Watch {
                     }
                     None => {}
                 }
-                if std::mem::take(&mut self.pushed) {
+                let hint = self.hint.take();
+                if hint.is_some() {
                     self.last_push_read = Some(now);
                 } else if !self.is_overdue(now, config) && self.is_stream_due(now, config) {
                     return Some(self.connect(Duration::ZERO));
                 }
-                Some(self.read(now))
+                let hint = hint.unwrap_or_else(|| self.timer_hint());
+                Some(self.read(now, hint))
             }
             Phase::Stuck(after) => Some(self.write(after)),
             Phase::Undelivered => {
@@ -394,15 +408,26 @@ impl Watch {
         }
     }
 
-    fn on_pushed(&mut self, now: Timestamp, config: &WatchConfig) -> Option<WatchEffect> {
+    /// What a read is for that no hint caused.
+    fn timer_hint(&mut self) -> Hint {
+        if std::mem::take(&mut self.begins) {
+            Hint::Begin
+        } else if self.record.source == WatchSource::Push && self.record.failures == 0 {
+            Hint::SafetyRead
+        } else {
+            Hint::Poll
+        }
+    }
+
+    fn on_hint(&mut self, hint: Hint, now: Timestamp, config: &WatchConfig) -> Option<WatchEffect> {
         match self.phase {
             Phase::Idle => {
                 let wait = self.push_wait(now, config);
                 if wait.is_zero() {
                     self.last_push_read = Some(now);
-                    return Some(self.read(now));
+                    return Some(self.read(now, hint));
                 }
-                self.pushed = true;
+                self.keep_hint(hint);
                 Some(self.rest(now, wait))
             }
             Phase::Attended
@@ -411,16 +436,22 @@ impl Watch {
             | Phase::Writing(_)
             | Phase::Stuck(_)
             | Phase::Registering => {
-                self.pushed = true;
+                self.keep_hint(hint);
                 None
             }
             Phase::Delivering | Phase::Undelivered | Phase::Kept | Phase::Ended => self.ignore(),
         }
     }
 
+    /// Keeps a hint until the task can be read.
+    fn keep_hint(&mut self, hint: Hint) {
+        self.hint.get_or_insert(hint);
+    }
+
     fn on_registered(&mut self) -> WatchEffect {
         self.record.source = WatchSource::Push;
         self.stream = Stream::Off;
+        self.begins = true;
         // What changed before the remote knew of us was not pushed.
         self.write(After::Check(Duration::ZERO))
     }
@@ -435,13 +466,16 @@ impl Watch {
 
     /// A call that waited for its turn is taken back, so that somebody can hold the watch.
     fn on_withdrawn(&mut self, now: Timestamp) -> Option<WatchEffect> {
-        self.pushed |= self.phase == Phase::Reading;
+        if self.phase == Phase::Reading {
+            self.keep_hint(self.read_for);
+        }
         self.phase = Phase::Idle;
         self.record.next_check_at = Some(now);
         None
     }
 
-    fn read(&mut self, now: Timestamp) -> WatchEffect {
+    fn read(&mut self, now: Timestamp, hint: Hint) -> WatchEffect {
+        self.read_for = hint;
         if self.record.is_behind() {
             // This read comes after the message, so what it finds belongs to the new round.
             self.begin_round(now, None);

@@ -116,7 +116,7 @@ impl Watch {
     }
 
     fn note_and_rest(&mut self, before: &Notes, now: Timestamp, pause: Duration) -> WatchEffect {
-        if *before == notes(&self.record) && !self.pushed {
+        if *before == notes(&self.record) && self.hint.is_none() {
             self.rest(now, pause)
         } else {
             // For those who read the record; the timer is set once it is written.

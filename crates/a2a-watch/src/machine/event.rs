@@ -12,8 +12,10 @@ use super::SettledState;
 pub(crate) enum WatchEvent {
     /// The timer rang.
     Due,
-    /// A push with the right token arrived, or a stream tells that the task may have settled.
+    /// A push with the right token arrived.
     Pushed,
+    /// The stream that is open tells that the task may have settled.
+    StreamHinted,
     /// The read ended.
     Read(ReadResult),
     /// The write ended.
@@ -71,6 +73,37 @@ pub(crate) enum WatchEvent {
     NoPlace,
     /// There may be one stream more.
     Place,
+}
+
+/// What makes a watch read its task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hint {
+    /// A push.
+    Push,
+    /// An event of the stream that is open.
+    Stream,
+    /// A stream was opened, ended or cannot be had: what came before or after it was missed.
+    Gap,
+    /// The pause between two reads is over.
+    Poll,
+    /// The slow read beside pushes is due.
+    SafetyRead,
+    /// The registry begins to follow the task, or does so again.
+    Begin,
+}
+
+impl Hint {
+    /// The name it is logged under.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Push => "push",
+            Self::Stream => "stream",
+            Self::Gap => "gap",
+            Self::Poll => "poll",
+            Self::SafetyRead => "safety-read",
+            Self::Begin => "begin",
+        }
+    }
 }
 
 /// Another message to a watched task.

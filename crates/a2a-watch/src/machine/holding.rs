@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use volcanic_base::Secret;
 
 use super::{
-    AUTH_REQUIRED, After, Continuation, Ending, ORIGIN_MOVED, Phase, SettledState, Watch,
+    AUTH_REQUIRED, After, Continuation, Ending, Hint, ORIGIN_MOVED, Phase, SettledState, Watch,
     WatchEffect, elapsed, settled,
 };
 use crate::config::WatchConfig;
@@ -20,7 +20,9 @@ impl Watch {
         now: Timestamp,
         config: &WatchConfig,
     ) -> WatchEffect {
-        self.pushed |= hinted;
+        if hinted {
+            self.keep_hint(Hint::Begin);
+        }
         let due_at = self.held_until.take();
         match self.record.state {
             // Who held it did not tell the text after all.
@@ -30,7 +32,7 @@ impl Watch {
             }
             WatchState::Watching => {
                 let pause = match due_at {
-                    _ if self.pushed => self.push_wait(now, config),
+                    _ if self.hint.is_some() => self.push_wait(now, config),
                     Some(due_at) => elapsed(now, due_at),
                     None => self.pause(now, config, None),
                 };

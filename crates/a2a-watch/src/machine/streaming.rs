@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::{Phase, Watch, WatchEffect, WatchEvent, elapsed};
+use super::{Hint, Phase, Watch, WatchEffect, WatchEvent, elapsed};
 use crate::config::WatchConfig;
 use crate::record::WatchSource;
 
@@ -45,13 +45,13 @@ impl Watch {
                 self.stream = Stream::Open { since: now };
                 self.record.source = WatchSource::Subscribe;
                 self.step = 0;
-                Some(self.read(now))
+                Some(self.read(now, Hint::Gap))
             }
             (WatchEvent::StreamFailed, Phase::Connecting(_)) => {
                 self.stream = Stream::Wanted;
                 self.suspected = true;
                 // An agent may refuse because the task has ended.
-                Some(self.read(now))
+                Some(self.read(now, Hint::Gap))
             }
             (WatchEvent::NoStreams, Phase::Connecting(pause)) => {
                 self.stream = Stream::Off;
@@ -68,9 +68,11 @@ impl Watch {
                 self.stream = Stream::Wanted;
                 self.suspected = true;
                 if phase == Phase::Idle {
-                    return Some(self.read(now));
+                    return Some(self.read(now, Hint::Gap));
                 }
-                self.pushed |= phase == Phase::Attended;
+                if phase == Phase::Attended {
+                    self.keep_hint(Hint::Gap);
+                }
                 None
             }
             _ => self.ignore(),
@@ -80,7 +82,7 @@ impl Watch {
     fn without_stream(&mut self, now: Timestamp, pause: Duration) -> WatchEffect {
         self.record.source = WatchSource::Poll;
         if pause.is_zero() {
-            return self.read(now);
+            return self.read(now, Hint::Poll);
         }
         // The pause stands for the first one.
         self.step = self.step.max(1);

@@ -5,7 +5,9 @@ use volcanic_a2a_client::ClientConfig;
 use volcanic_a2a_types::{ContextId, MessageId, TaskId};
 use volcanic_base::Secret;
 
-use super::{Availability, Continuation, ReadResult, SettledState, Watch, WatchEffect, WatchEvent};
+use super::{
+    Availability, Continuation, Hint, ReadResult, SettledState, Watch, WatchEffect, WatchEvent,
+};
 use crate::config::WatchConfig;
 use crate::record::{WatchId, WatchRecord, WatchSource, WatchState, WatchTarget};
 
@@ -397,11 +399,49 @@ fn stream_is_held_five_minutes_and_the_task_is_read_after_every_connect() {
 fn hint_of_a_stream_reads_at_once_and_a_burst_costs_one_more_read() {
     let mut bench = subscribed();
     bench.pass(60);
-    assert_eq!(bench.feed(WatchEvent::Pushed), Some(WatchEffect::Read));
-    assert_eq!(bench.feed(WatchEvent::Pushed), None);
+    assert_eq!(bench.feed(WatchEvent::StreamHinted), Some(WatchEffect::Read));
+    assert_eq!(bench.feed(WatchEvent::StreamHinted), None);
     assert_eq!(bench.read(working()), wait(5));
     bench.pass(5);
     assert_eq!(bench.check(working()), wait(235), "the stream is held on");
+}
+
+#[test]
+fn every_read_says_what_it_is_for() {
+    let mut bench = Bench::watching();
+    bench.feed(WatchEvent::Due);
+    assert_eq!(bench.watch.read_for(), Hint::Poll);
+
+    let mut bench = Bench::pushed();
+    assert_eq!(bench.watch.read_for(), Hint::Begin, "what came before the config was not pushed");
+    bench.pass(600);
+    bench.feed(WatchEvent::Due);
+    assert_eq!(bench.watch.read_for(), Hint::SafetyRead);
+    assert_eq!(bench.feed(WatchEvent::Pushed), None);
+    assert_eq!(bench.read(failed(None)), wait(0));
+    bench.feed(WatchEvent::Due);
+    assert_eq!(bench.watch.read_for(), Hint::Push, "the push came while the task was read");
+    assert_eq!(bench.read(failed(None)), wait(30));
+    bench.pass(30);
+    bench.feed(WatchEvent::Due);
+    assert_eq!(bench.watch.read_for(), Hint::Poll, "a failed read is made up for");
+
+    let mut bench = subscribed();
+    assert_eq!(bench.watch.read_for(), Hint::Gap);
+    bench.pass(6);
+    bench.feed(WatchEvent::StreamHinted);
+    assert_eq!(bench.watch.read_for(), Hint::Stream);
+    bench.read(working());
+    bench.feed(WatchEvent::StreamEnded);
+    assert_eq!(bench.watch.read_for(), Hint::Gap);
+
+    let mut kept = record();
+    kept.state = WatchState::Watching;
+    let (watch, _) = Watch::restored(kept, start(), Duration::ZERO, None);
+    let mut bench = Bench { watch, ..Bench::new() };
+    bench.feed(WatchEvent::Due);
+    assert_eq!(bench.feed(WatchEvent::StreamFailed), Some(WatchEffect::Read));
+    assert_eq!(bench.watch.read_for(), Hint::Gap);
 }
 
 #[test]
@@ -478,7 +518,7 @@ fn watch_without_a_place_polls_until_there_is_one() {
 #[test]
 fn nothing_is_listened_for_while_an_outcome_is_told() {
     let mut bench = subscribed();
-    bench.feed(WatchEvent::Pushed);
+    bench.feed(WatchEvent::StreamHinted);
     assert_eq!(bench.read(settled("auth-required")), Some(WatchEffect::Deliver));
     assert!(!bench.watch.is_streaming());
     assert_eq!(bench.feed(WatchEvent::Delivered), Some(WatchEffect::Write));

@@ -46,7 +46,7 @@ impl Watch {
         config: &WatchConfig,
     ) -> WatchEffect {
         match after {
-            After::Check(pause) | After::Connect(pause) if self.pushed => {
+            After::Check(pause) | After::Connect(pause) if self.hint.is_some() => {
                 let wait = self.push_wait(now, config);
                 self.rest(now, pause.min(wait))
             }

@@ -20,7 +20,7 @@ use super::{Followed, Registry, reading};
 use crate::delivery::{DeliveryEnd, DeliveryError};
 use crate::machine::{ReadResult, WatchEffect, WatchEvent};
 use crate::order::TaskError;
-use crate::record::{SendRecord, WatchId, WatchRecord};
+use crate::record::{SendRecord, WatchId, WatchRecord, WatchState};
 use crate::store::WatchStoreError;
 
 use super::settling::Waiting;
@@ -239,7 +239,10 @@ impl Registry {
 
     fn on_wrote(&mut self, id: WatchId, result: Result<bool, WatchStoreError>) {
         match result {
-            Ok(true) => self.feed(&id, WatchEvent::Written),
+            Ok(true) => {
+                self.log_claim(&id);
+                self.feed(&id, WatchEvent::Written);
+            }
             Ok(false) => {
                 // Somebody else wrote the record. What is kept is right, so start from it.
                 tracing::error!("a watch was written by somebody else and is read again");
@@ -264,6 +267,22 @@ impl Registry {
                 tracing::error!(error = %error, "a watch could not be written and is tried again");
                 self.feed(&id, WatchEvent::WriteFailed);
             }
+        }
+    }
+
+    /// Says what made the registry look when there was something to tell; once per claim.
+    fn log_claim(&self, id: &WatchId) {
+        let Some(Followed { watch, .. }) = self.watches.get(id) else { return };
+        let record = watch.record();
+        if record.state == WatchState::Claimed {
+            tracing::info!(
+                agent.name = record.agent,
+                task.id = %record.task_id,
+                source = record.source.as_str(),
+                told = record.claimed_label(),
+                found_by = watch.read_for().as_str(),
+                "there is something to tell of a task"
+            );
         }
     }
 

@@ -144,7 +144,7 @@ impl Registry {
 
     pub(super) fn on_hinted(&mut self, id: &WatchId, number: u64, stream: EventStream) {
         if self.is_listened_to(id, number) {
-            self.feed(id, WatchEvent::Pushed);
+            self.feed(id, WatchEvent::StreamHinted);
             if self.is_listened_to(id, number) {
                 // There is no read before that, so an agent that hints without end keeps nobody busy.
                 self.listen(id, stream, self.context.config.push_gap);
