@@ -272,8 +272,7 @@ impl Watch {
         self.forget_the_future(now);
         match event {
             WatchEvent::Due => self.on_due(now, config),
-            WatchEvent::Pushed => self.on_hint(Hint::Push, now, config),
-            WatchEvent::StreamHinted => self.on_hint(Hint::Stream, now, config),
+            WatchEvent::Hinted(hint) => self.on_hint(hint, now, config),
             WatchEvent::Read(result) if self.call().is_some() => {
                 Some(self.on_read(result, now, config))
             }

@@ -44,7 +44,7 @@ pub use context::WatchDeps;
 pub use handle::WatchHandle;
 
 use crate::config::WatchConfig;
-use crate::machine::{Availability, Watch, WatchEffect, WatchEvent};
+use crate::machine::{Availability, Hint, Watch, WatchEffect, WatchEvent};
 use crate::record::{WatchId, WatchTarget};
 use closing::OpenSend;
 use context::Context;
@@ -290,7 +290,7 @@ impl Registry {
         };
         let matches = bool::from(expected.ct_eq(digest));
         if matches {
-            self.feed(id, WatchEvent::Pushed);
+            self.feed(id, WatchEvent::Hinted(Hint::Push));
         }
         matches
     }

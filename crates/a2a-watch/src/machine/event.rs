@@ -12,10 +12,8 @@ use super::SettledState;
 pub(crate) enum WatchEvent {
     /// The timer rang.
     Due,
-    /// A push with the right token arrived.
-    Pushed,
-    /// The stream that is open tells that the task may have settled.
-    StreamHinted,
+    /// A push with the right token arrived, or the stream tells that the task may have settled.
+    Hinted(Hint),
     /// The read ended.
     Read(ReadResult),
     /// The write ended.

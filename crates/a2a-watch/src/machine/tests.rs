@@ -145,7 +145,7 @@ fn claim_is_delivered_only_once_written() {
     bench.feed(WatchEvent::Due);
     assert_eq!(bench.feed(WatchEvent::Read(settled("completed"))), Some(WatchEffect::Write));
     assert_eq!(bench.feed(WatchEvent::WriteFailed), wait(2));
-    assert_eq!(bench.feed(WatchEvent::Pushed), None);
+    assert_eq!(bench.feed(WatchEvent::Hinted(Hint::Push)), None);
     assert_eq!(bench.feed(WatchEvent::Due), Some(WatchEffect::Write));
     assert_eq!(bench.feed(WatchEvent::Written), Some(WatchEffect::Deliver));
 }
@@ -335,13 +335,13 @@ fn moved_origin_is_told_once_and_the_watch_goes_on_when_it_is_back() {
 #[test]
 fn first_push_reads_at_once_and_a_burst_costs_one_more_read() {
     let mut bench = Bench::pushed();
-    assert_eq!(bench.feed(WatchEvent::Pushed), Some(WatchEffect::Read));
+    assert_eq!(bench.feed(WatchEvent::Hinted(Hint::Push)), Some(WatchEffect::Read));
     for _ in 0..50 {
-        assert_eq!(bench.feed(WatchEvent::Pushed), None);
+        assert_eq!(bench.feed(WatchEvent::Hinted(Hint::Push)), None);
     }
     bench.pass(1);
     assert_eq!(bench.read(working()), wait(4));
-    assert_eq!(bench.feed(WatchEvent::Pushed), wait(4));
+    assert_eq!(bench.feed(WatchEvent::Hinted(Hint::Push)), wait(4));
     bench.pass(4);
     assert_eq!(bench.check(working()), wait(600));
 }
@@ -399,8 +399,8 @@ fn stream_is_held_five_minutes_and_the_task_is_read_after_every_connect() {
 fn hint_of_a_stream_reads_at_once_and_a_burst_costs_one_more_read() {
     let mut bench = subscribed();
     bench.pass(60);
-    assert_eq!(bench.feed(WatchEvent::StreamHinted), Some(WatchEffect::Read));
-    assert_eq!(bench.feed(WatchEvent::StreamHinted), None);
+    assert_eq!(bench.feed(WatchEvent::Hinted(Hint::Stream)), Some(WatchEffect::Read));
+    assert_eq!(bench.feed(WatchEvent::Hinted(Hint::Stream)), None);
     assert_eq!(bench.read(working()), wait(5));
     bench.pass(5);
     assert_eq!(bench.check(working()), wait(235), "the stream is held on");
@@ -417,7 +417,7 @@ fn every_read_says_what_it_is_for() {
     bench.pass(600);
     bench.feed(WatchEvent::Due);
     assert_eq!(bench.watch.read_for(), Hint::SafetyRead);
-    assert_eq!(bench.feed(WatchEvent::Pushed), None);
+    assert_eq!(bench.feed(WatchEvent::Hinted(Hint::Push)), None);
     assert_eq!(bench.read(failed(None)), wait(0));
     bench.feed(WatchEvent::Due);
     assert_eq!(bench.watch.read_for(), Hint::Push, "the push came while the task was read");
@@ -429,7 +429,7 @@ fn every_read_says_what_it_is_for() {
     let mut bench = subscribed();
     assert_eq!(bench.watch.read_for(), Hint::Gap);
     bench.pass(6);
-    bench.feed(WatchEvent::StreamHinted);
+    bench.feed(WatchEvent::Hinted(Hint::Stream));
     assert_eq!(bench.watch.read_for(), Hint::Stream);
     bench.read(working());
     bench.feed(WatchEvent::StreamEnded);
@@ -518,7 +518,7 @@ fn watch_without_a_place_polls_until_there_is_one() {
 #[test]
 fn nothing_is_listened_for_while_an_outcome_is_told() {
     let mut bench = subscribed();
-    bench.feed(WatchEvent::StreamHinted);
+    bench.feed(WatchEvent::Hinted(Hint::Stream));
     assert_eq!(bench.read(settled("auth-required")), Some(WatchEffect::Deliver));
     assert!(!bench.watch.is_streaming());
     assert_eq!(bench.feed(WatchEvent::Delivered), Some(WatchEffect::Write));

@@ -14,7 +14,7 @@ use super::context::Context;
 use super::jobs::{JobEnd, Owner};
 use super::origins::Turn;
 use super::reading::{entry_of, reached};
-use crate::machine::{ReadResult, WatchEvent};
+use crate::machine::{Hint, ReadResult, WatchEvent};
 use crate::record::{WatchId, WatchRecord};
 
 /// A place among the streams, and who listens.
@@ -144,7 +144,7 @@ impl Registry {
 
     pub(super) fn on_hinted(&mut self, id: &WatchId, number: u64, stream: EventStream) {
         if self.is_listened_to(id, number) {
-            self.feed(id, WatchEvent::StreamHinted);
+            self.feed(id, WatchEvent::Hinted(Hint::Stream));
             if self.is_listened_to(id, number) {
                 // There is no read before that, so an agent that hints without end keeps nobody busy.
                 self.listen(id, stream, self.context.config.push_gap);
