@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use futures::{
-    StreamExt as _,
+    StreamExt,
     stream::{empty, iter},
 };
 use volcanic_a2a_types::{
@@ -38,9 +38,10 @@ use card::KeptCard;
 use events::Expected;
 use line::Line;
 use operation::StreamMessage;
+use stream::Events;
 
 pub use card::ServedCard;
-pub use events::EventStream;
+pub use events::{EventStream, HintStream, TaskHint};
 pub use mask::KeyMask;
 
 /// A connection to one remote agent, with its card read. Clones share it.
@@ -344,19 +345,39 @@ impl RemoteAgent {
     ///
     /// [`ClientError`]. An item that is an error is the last one.
     pub async fn subscribe(&self, task_id: &TaskId) -> Result<EventStream, ClientError> {
+        let (snapshot, events) = self.open_subscription(task_id).await?;
+        let events = events.map_or_else(|| empty().boxed(), StreamExt::boxed);
+        let events = iter(snapshot.map(|task| Ok(task.into()))).chain(events);
+        Ok(EventStream::new(&self.inner.name, Expected::of_task(task_id), events))
+    }
+
+    /// Follows a task as [`RemoteAgent::subscribe`] does, for who reads it anew whenever there is news of it: little of each
+    /// event is kept, so that many tasks can be followed whose agents say much.
+    ///
+    /// # Errors
+    ///
+    /// As [`RemoteAgent::subscribe`].
+    pub async fn subscribe_for_hints(&self, task_id: &TaskId) -> Result<HintStream, ClientError> {
+        let (snapshot, events) = self.open_subscription(task_id).await?;
+        Ok(HintStream::new(&self.inner.name, Expected::of_task(task_id), snapshot, events))
+    }
+
+    /// Where a task stands, if its stream would not tell, and the stream, if there can be one.
+    async fn open_subscription(
+        &self,
+        task_id: &TaskId,
+    ) -> Result<(Option<Task>, Option<Events>), ClientError> {
         let snapshot = match self.protocol() {
             AgentProtocol::V1 => None,
             AgentProtocol::V03 => Some(self.get_task(task_id, None).await?),
         };
-        let events = if snapshot.as_ref().is_some_and(|task| task.state().is_terminal()) {
-            empty().boxed()
-        } else {
-            let mut request = SubscribeToTaskRequest::new(task_id.clone());
-            request.tenant = self.tenant();
-            self.inner.binding.open_stream(&request).await?
-        };
-        let events = iter(snapshot.map(|task| Ok(task.into()))).chain(events);
-        Ok(EventStream::new(&self.inner.name, Expected::of_task(task_id), events))
+        if snapshot.as_ref().is_some_and(|task| task.state().is_terminal()) {
+            return Ok((snapshot, None));
+        }
+        let mut request = SubscribeToTaskRequest::new(task_id.clone());
+        request.tenant = self.tenant();
+        let events = self.inner.binding.open_stream(&request).await?;
+        Ok((snapshot, Some(events)))
     }
 
     fn checked(&self, task: Task, asked: &TaskId) -> Result<Task, ClientError> {

@@ -20,6 +20,9 @@ pub struct SseLimits {
     /// What comes between two events with data and says nothing, in bytes: comments, which keep-alives are, blank lines, and
     /// events without data.
     pub max_comment: usize,
+    /// How much of an event is kept, in bytes. One with more comes [cut](SseEvent::is_cut): for those who need to know of an
+    /// event and not what is in it.
+    pub max_kept: usize,
 }
 
 /// One event of a stream.
@@ -30,6 +33,8 @@ pub struct SseEvent {
     pub name: Option<String>,
     /// The data lines, joined by line feeds.
     pub data: String,
+    /// Whether it was larger than is kept. Name and data are empty then.
+    pub is_cut: bool,
 }
 
 /// Why a stream cannot be read on.
@@ -257,6 +262,10 @@ impl SseDecoder {
                 self.name.clear();
             }
         }
+        if self.is_cut() {
+            (self.name, self.data) = (Vec::new(), Vec::new());
+            return Ok(());
+        }
         match self.line {
             Line::Value(Field::Data) => {
                 // With room for the line's end: most events are one line, and have their size from the start.
@@ -276,7 +285,7 @@ impl SseDecoder {
     /// Counts bytes of a line against the limits, before any is kept. Of two limits passed at once the one passed first
     /// is told, so that the error does not depend on how the bytes were cut.
     fn count(&mut self, more: usize) -> Result<(), SseError> {
-        let SseLimits { max_event, max_line, max_comment: _ } = self.limits;
+        let SseLimits { max_event, max_line, max_comment: _, max_kept: _ } = self.limits;
         if self.line == Line::Comment {
             return self.count_idle(more);
         }
@@ -301,6 +310,11 @@ impl SseDecoder {
         if self.idle_length > limit { Err(SseError::CommentTooLong { limit }) } else { Ok(()) }
     }
 
+    /// Whether the event is larger than is kept.
+    fn is_cut(&self) -> bool {
+        self.event_length > self.limits.max_kept
+    }
+
     fn end_line(&mut self) -> Result<(), SseError> {
         let line = std::mem::replace(&mut self.line, Line::Empty);
         self.line_length = 0;
@@ -313,7 +327,9 @@ impl SseDecoder {
         match (field, line) {
             (Field::Data, _) => {
                 self.has_data = true;
-                self.data.push(b'\n');
+                if !self.is_cut() {
+                    self.data.push(b'\n');
+                }
             }
             (Field::Name, Line::Field(_) | Line::AfterColon(_)) => self.name.clear(),
             (Field::Name, Line::Value(_) | Line::Empty | Line::Comment) | (Field::Other, _) => {}
@@ -322,6 +338,7 @@ impl SseDecoder {
     }
 
     fn end_event(&mut self) -> Result<(), SseError> {
+        let is_cut = self.is_cut();
         let length = std::mem::take(&mut self.event_length);
         let name = std::mem::take(&mut self.name);
         if !std::mem::take(&mut self.has_data) {
@@ -332,7 +349,7 @@ impl SseDecoder {
         data.pop();
         let data = String::from_utf8(data).map_err(|_| SseError::NotUtf8)?;
         let name = String::from_utf8(name).map_err(|_| SseError::NotUtf8)?;
-        self.ready.push_back(SseEvent { name: (!name.is_empty()).then_some(name), data });
+        self.ready.push_back(SseEvent { name: (!name.is_empty()).then_some(name), data, is_cut });
         Ok(())
     }
 

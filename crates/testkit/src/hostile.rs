@@ -210,6 +210,9 @@ impl Shared {
             _ => {
                 let is_sent = heard.asks == "SendMessage";
                 let (fault, is_slow) = match &self.trick {
+                    HostileTrick::Stream(StreamFault::LongTask(size)) if !is_slow => {
+                        (Some(&TaskFault::LongLine(*size)), false)
+                    }
                     HostileTrick::Task(fault) => (Some(fault), is_slow),
                     HostileTrick::Watched(_) if is_sent => (None, true),
                     HostileTrick::Watched(fault) => (Some(fault), false),

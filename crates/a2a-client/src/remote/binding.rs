@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use futures::{StreamExt, stream::BoxStream};
 use volcanic_a2a_types::{AgentCard, StreamResponse};
 
 use super::{
@@ -12,6 +11,7 @@ use super::{
     jsonrpc::JsonRpc,
     line::Line,
     operation::Operation,
+    stream::Events,
 };
 use crate::{AgentBinding, AgentProtocol, ClientError};
 
@@ -95,11 +95,11 @@ impl Binding {
     pub(super) async fn open_stream<O: Operation<Answer = StreamResponse>>(
         &self,
         operation: &O,
-    ) -> Result<BoxStream<'static, Result<StreamResponse, ClientError>>, ClientError> {
+    ) -> Result<Events, ClientError> {
         let opened = match self {
             Self::JsonRpc(rpc) => rpc.open_stream(operation).await,
             Self::HttpJson(http) => http.open_stream(operation).await,
         };
-        opened.map(StreamExt::boxed).map_err(|error| self.line().masked(error))
+        opened.map_err(|error| self.line().masked(error))
     }
 }

@@ -3,13 +3,17 @@
 use std::{
     fmt,
     pin::Pin,
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
 };
 
 use futures::{Stream, StreamExt as _, stream::BoxStream};
 use volcanic_a2a_types::{ContextId, Message, SendMessageResponse, StreamResponse, Task, TaskId};
 
+use super::stream::Events;
 use crate::ClientError;
+
+/// How much of an event is kept for a hint, in bytes. A status with a question is far smaller.
+const MAX_HINT: usize = 64 << 10;
 
 const OTHER_TASK: &str = "it is about another task";
 const OTHER_CONTEXT: &str = "it is about another context";
@@ -132,6 +136,70 @@ impl Stream for EventStream {
 impl fmt::Debug for EventStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EventStream").finish_non_exhaustive()
+    }
+}
+
+/// What a stream says about a task, for who reads the task anew when there is news of it.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "one at a time, and looked at at once")]
+pub enum TaskHint {
+    /// An event.
+    Event(StreamResponse),
+    /// An event that is larger than is kept. It may say anything.
+    Large,
+}
+
+/// News of a task while it is followed. After an error there is nothing more.
+pub struct HintStream {
+    agent: String,
+    expected: Expected,
+    /// Where the task stood at the beginning, if nobody has heard it yet.
+    snapshot: Option<Box<Task>>,
+    /// `None` after an error, or where nothing can come any more.
+    events: Option<Box<Events>>,
+}
+
+impl HintStream {
+    pub(super) fn new(
+        agent: &str,
+        expected: Expected,
+        snapshot: Option<Task>,
+        events: Option<Events>,
+    ) -> Self {
+        let events = events.map(|events| Box::new(events.keeping_at_most(MAX_HINT)));
+        Self { agent: agent.to_owned(), expected, snapshot: snapshot.map(Box::new), events }
+    }
+}
+
+impl Stream for HintStream {
+    type Item = Result<TaskHint, ClientError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let Self { agent, expected, snapshot, events } = &mut *self;
+        if let Some(task) = snapshot.take() {
+            return Poll::Ready(Some(Ok(TaskHint::Event((*task).into()))));
+        }
+        let Some(open) = events else { return Poll::Ready(None) };
+        let hint = match ready!(open.poll_hint(cx)) {
+            Some(Ok(None)) => return Poll::Ready(Some(Ok(TaskHint::Large))),
+            Some(Ok(Some(event))) => match expected.event(&event) {
+                Ok(()) => return Poll::Ready(Some(Ok(TaskHint::Event(event)))),
+                Err(reason) => {
+                    let (agent, reason) = (agent.clone(), reason.to_owned());
+                    Some(Err(ClientError::Unexpected { agent, reason }))
+                }
+            },
+            Some(Err(error)) => Some(Err(error)),
+            None => None,
+        };
+        *events = None;
+        Poll::Ready(hint)
+    }
+}
+
+impl fmt::Debug for HintStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HintStream").finish_non_exhaustive()
     }
 }
 

@@ -49,17 +49,54 @@ impl Events {
         body: NetBody,
         read: impl Fn(&Line, Option<&str>, &str) -> Result<Event, ClientError> + Send + Sync + 'static,
     ) -> Self {
-        let limits = SseLimits {
-            max_event: line.config.answer_limit,
-            max_line: line.config.answer_limit,
-            max_comment: line.config.comment_limit,
-        };
-        let decoder = SseDecoder::new(limits);
+        let decoder = SseDecoder::new(limits(&line, line.config.answer_limit));
         let (body, read) = (Some(body), Box::new(read));
         Self { line, body, decoder, received: 0, pause: None, read, is_over: false }
     }
 
-    /// The next event as it came; `None` when the agent has closed the stream.
+    /// The same for who only wants to know of events: of one with more than so many bytes nothing is kept.
+    pub(super) fn keeping_at_most(mut self, bytes: usize) -> Self {
+        self.decoder = SseDecoder::new(limits(&self.line, bytes));
+        self
+    }
+
+    /// The next event; `None` in its place if it is larger than is kept.
+    pub(super) fn poll_hint(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Option<StreamResponse>, ClientError>>> {
+        let event = match ready!(self.poll_turn(context)) {
+            Some(Ok(event)) => event,
+            Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+            None => return Poll::Ready(None),
+        };
+        let read = if event.is_cut { Ok(None) } else { self.read(event).map(Some) };
+        Poll::Ready(Some(read.map_err(|error| self.end(error))))
+    }
+
+    /// The next event as it came, or the end.
+    fn poll_turn(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<SseEvent, ClientError>>> {
+        if self.is_over {
+            return Poll::Ready(None);
+        }
+        // Thousands of events may have come together. Whoever listens for a limited time must get to look at the clock.
+        let turn = ready!(coop::poll_proceed(context));
+        let event = ready!(self.poll_event(context));
+        turn.made_progress();
+        Poll::Ready(match event {
+            Ok(Some(event)) => Some(Ok(event)),
+            Ok(None) => {
+                self.is_over = true;
+                None
+            }
+            Err(error) => Some(Err(self.end(error))),
+        })
+    }
+
+    /// The same, without a look at whether others want their turn; `None` when the agent has closed the stream.
     fn poll_event(
         &mut self,
         context: &mut Context<'_>,
@@ -135,24 +172,23 @@ impl Events {
     }
 }
 
+fn limits(line: &Line, max_kept: usize) -> SseLimits {
+    SseLimits {
+        max_event: line.config.answer_limit,
+        max_line: line.config.answer_limit,
+        max_comment: line.config.comment_limit,
+        max_kept,
+    }
+}
+
 impl Stream for Events {
     type Item = Result<StreamResponse, ClientError>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        if self.is_over {
-            return Poll::Ready(None);
-        }
-        // Thousands of events may have come together. Whoever listens for a limited time must get to look at the clock.
-        let turn = ready!(coop::poll_proceed(context));
-        let event = ready!(self.poll_event(context));
-        turn.made_progress();
-        let event = match event {
-            Ok(Some(event)) => event,
-            Ok(None) => {
-                self.is_over = true;
-                return Poll::Ready(None);
-            }
-            Err(error) => return Poll::Ready(Some(Err(self.end(error)))),
+        let event = match ready!(self.poll_turn(context)) {
+            Some(Ok(event)) => event,
+            Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+            None => return Poll::Ready(None),
         };
         Poll::Ready(Some(self.read(event).map_err(|error| self.end(error))))
     }

@@ -10,7 +10,7 @@ use axum::{
 use futures::{StreamExt as _, stream};
 use serde_json::json;
 use tokio::sync::Notify;
-use volcanic_a2a_client::{ClientConfig, ClientError, EventStream};
+use volcanic_a2a_client::{ClientConfig, ClientError, EventStream, TaskHint};
 use volcanic_a2a_types::{
     A2aErrorKind, Message, Part, SendMessageRequest, StreamResponse, TaskState,
 };
@@ -259,4 +259,40 @@ async fn agent_without_streaming_says_so_on_its_card() {
         .with_card(|_| card(&json!({"capabilities": {}})).into_response());
     let (_running, agent) = connected(&script).await;
     assert_eq!((agent.streams(), agent.pushes()), (false, false));
+}
+
+#[tokio::test]
+async fn a_hint_is_told_of_an_event_however_large_it_is() {
+    let large = |size: usize| {
+        let text = json!([{"text": "x".repeat(size)}]);
+        let artifact = json!({"artifactId": "a", "parts": text});
+        json!({"artifactUpdate": {"taskId": "t1", "contextId": "c9", "artifact": artifact}})
+    };
+    let script = Script::new(move |seen| {
+        let events = [
+            event(seen, &update("t1", "WORKING")),
+            event(seen, &large(60_000)),
+            event(seen, &large(70_000)),
+            event(seen, &large(10_000_000)),
+            event(seen, &update("t1", "COMPLETED")),
+            event(seen, &update("t2", "COMPLETED")),
+            event(seen, &update("t1", "COMPLETED")),
+        ];
+        event_stream(Body::from(events.concat()))
+    });
+    let (_running, agent) = connected(&script).await;
+    let hints = agent.subscribe_for_hints(&"t1".into()).await.unwrap();
+    let hints: Vec<_> = tokio::time::timeout(LIMIT, hints.collect()).await.unwrap();
+    let shown: Vec<String> = hints
+        .iter()
+        .map(|hint: &Result<TaskHint, ClientError>| match hint {
+            Ok(TaskHint::Event(StreamResponse::ArtifactUpdate(_))) => "artifact".to_owned(),
+            Ok(TaskHint::Event(event)) => event.status().unwrap().state.label(),
+            Ok(TaskHint::Large) => "large".to_owned(),
+            Err(error) => error.to_string(),
+        })
+        .collect();
+    let other =
+        "Agent \"travel-bot\" gave an answer that cannot be used: it is about another task.";
+    assert_eq!(shown, ["working", "artifact", "large", "large", "completed", other]);
 }

@@ -178,7 +178,8 @@ impl Remote {
         if response.headers()["content-type"] != "text/event-stream" {
             return None;
         }
-        let limits = SseLimits { max_event: 1 << 24, max_line: 1 << 24, max_comment: 1 << 16 };
+        let (large, max_comment) = (1 << 24, 1 << 16);
+        let limits = SseLimits { max_event: large, max_line: large, max_comment, max_kept: large };
         Some(Events { body: response.into_body(), decoder: SseDecoder::new(limits) })
     }
 

@@ -2,10 +2,11 @@ use proptest::prelude::*;
 
 use super::*;
 
-const ROOMY: SseLimits = SseLimits { max_event: 1 << 20, max_line: 1 << 20, max_comment: 1 << 20 };
+const ROOMY: SseLimits =
+    SseLimits { max_event: 1 << 20, max_line: 1 << 20, max_comment: 1 << 20, max_kept: usize::MAX };
 
 fn event(name: Option<&str>, data: &str) -> SseEvent {
-    SseEvent { name: name.map(str::to_owned), data: data.to_owned() }
+    SseEvent { name: name.map(str::to_owned), data: data.to_owned(), is_cut: false }
 }
 
 fn drain(decoder: &mut SseDecoder) -> (Vec<SseEvent>, Option<SseError>) {
@@ -122,7 +123,7 @@ fn what_is_no_utf8_is_an_error_after_the_events_before_it() {
 
 #[test]
 fn limits_hold_to_the_byte() {
-    let limits = SseLimits { max_event: 20, max_line: 12, max_comment: 6 };
+    let limits = SseLimits { max_event: 20, max_line: 12, max_comment: 6, ..ROOMY };
     let result = |stream: &str| {
         let whole = decode([stream.as_bytes()], limits);
         assert_eq!(decode(stream.as_bytes().chunks(1), limits).1, whole.1, "{stream:?}");
@@ -196,8 +197,12 @@ fn written_events_read_back() {
 
 #[test]
 fn large_event_in_small_pieces_takes_linear_time() {
-    let mut decoder =
-        SseDecoder::new(SseLimits { max_event: 1 << 24, max_line: 1 << 24, max_comment: 0 });
+    let mut decoder = SseDecoder::new(SseLimits {
+        max_event: 1 << 24,
+        max_line: 1 << 24,
+        max_comment: 0,
+        ..ROOMY
+    });
     decoder.push(b"data: ");
     let piece = [b'x'; 64];
     for _ in 0..(4 << 20) / piece.len() {
@@ -207,6 +212,25 @@ fn large_event_in_small_pieces_takes_linear_time() {
     decoder.push(b"\n\n");
     let read = decoder.next_event().unwrap().unwrap();
     assert_eq!(read.data.len(), 4 << 20);
+}
+
+#[test]
+fn of_an_event_that_is_larger_than_is_kept_only_that_is_told() {
+    let kept = SseLimits { max_kept: 20, ..ROOMY };
+    let cut = SseEvent { name: None, data: String::new(), is_cut: true };
+    let large = format!("event: e\ndata: 1\ndata: {}\n\n", "x".repeat(1000));
+    let stream = format!("data: one\n\n{large}:{}\ndata: two\n\n", "c".repeat(1000));
+    let expected = vec![event(None, "one"), cut, event(None, "two")];
+    assert_eq!(decode([stream.as_bytes()], kept), (expected, None));
+    let mut decoder = SseDecoder::new(kept);
+    for piece in large.as_bytes().chunks(10) {
+        decoder.push(piece);
+        assert!(decoder.data.capacity() <= 64, "{} bytes", decoder.data.capacity());
+    }
+    // What is not kept counts all the same.
+    let bounded = SseLimits { max_event: 900, ..kept };
+    let error = SseError::EventTooLarge { limit: 900 };
+    assert_eq!(decode([large.as_bytes()], bounded), (Vec::new(), Some(error)));
 }
 
 /// Streams made of what matters to the format, so that the interesting cases are common.
@@ -239,8 +263,10 @@ proptest! {
         stream in stream(),
         cuts in prop::collection::vec(1_usize..7, 1..20),
         tight in any::<bool>(),
+        max_kept in prop_oneof![0_usize..30, Just(usize::MAX)],
     ) {
-        let limits = if tight { SseLimits { max_event: 24, max_line: 10, max_comment: 4 } } else { ROOMY };
+        let narrow = SseLimits { max_event: 24, max_line: 10, max_comment: 4, ..ROOMY };
+        let limits = SseLimits { max_kept, ..if tight { narrow } else { ROOMY } };
         let mut pieces = Vec::new();
         let mut rest = stream.as_slice();
         for cut in cuts.iter().cycle() {

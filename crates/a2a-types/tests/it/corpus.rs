@@ -231,6 +231,7 @@ fn events(file: &str) -> Result<Vec<SseEvent>, String> {
             max_event: 1 << 20,
             max_line: 1 << 20,
             max_comment: 1 << 10,
+            max_kept: 1 << 20,
         });
         bytes.chunks(size).for_each(|piece| decoder.push(piece));
         decoder.finish();

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use futures::StreamExt as _;
 use tokio::time::Instant;
-use volcanic_a2a_client::{ClientError, EventStream, RemoteAgent, SavedOutcome};
+use volcanic_a2a_client::{ClientError, HintStream, RemoteAgent, SavedOutcome, TaskHint};
 use volcanic_a2a_types::Task;
 
 use super::context::Context;
 use super::reading::save;
-use super::streaming::is_hint;
+use super::streaming::may_have_settled;
 use crate::machine::{SettledState, is_answered};
 use crate::record::WatchRecord;
 
@@ -72,7 +72,7 @@ async fn settle(
     let WatchRecord { task_id, told, .. } = record;
     if !progress.hinted && remote.streams() {
         // A stream that fails or ends is one more hint; from then on the task is read at intervals.
-        if let Ok(stream) = remote.subscribe(task_id).await {
+        if let Ok(stream) = remote.subscribe_for_hints(task_id).await {
             progress.hinted = until_settled(stream, told).await;
         }
     }
@@ -109,10 +109,15 @@ fn is_for_the_watch(error: &ClientError) -> bool {
 }
 
 /// Follows a stream until it hints at a settled task or ends; which of the two.
-async fn until_settled(mut stream: EventStream, told: &[String]) -> bool {
-    while let Some(Ok(event)) = stream.next().await {
-        let is_old = event.status().is_some_and(|status| is_answered(told, status));
-        if is_hint(&event) && !is_old {
+async fn until_settled(mut stream: HintStream, told: &[String]) -> bool {
+    while let Some(Ok(hint)) = stream.next().await {
+        let is_old = match &hint {
+            TaskHint::Event(event) => {
+                event.status().is_some_and(|status| is_answered(told, status))
+            }
+            TaskHint::Large => false,
+        };
+        if may_have_settled(&hint) && !is_old {
             return true;
         }
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tracing::Instrument as _;
-use volcanic_a2a_client::EventStream;
+use volcanic_a2a_client::HintStream;
 use volcanic_a2a_types::MessageId;
 
 use super::asking::Asked;
@@ -40,7 +40,7 @@ pub(super) enum JobEnd {
     Hinted {
         id: WatchId,
         number: u64,
-        stream: Box<EventStream>,
+        stream: Box<HintStream>,
     },
     StreamEnded {
         id: WatchId,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures::StreamExt as _;
 use tokio::task::AbortHandle;
-use volcanic_a2a_client::EventStream;
+use volcanic_a2a_client::{HintStream, TaskHint};
 use volcanic_a2a_types::StreamResponse;
 
 use super::Registry;
@@ -27,7 +27,7 @@ pub(super) struct HeldStream {
 
 /// How the opening of a stream ended.
 pub(super) enum Opened {
-    Stream(EventStream),
+    Stream(HintStream),
     /// The agent has none.
     None,
     /// It cannot be had now.
@@ -53,7 +53,7 @@ pub(super) async fn open(context: &Context, record: &WatchRecord) -> Called<Open
     if let Some(token) = &record.push_token {
         remote.conceal(token);
     }
-    match remote.subscribe(&record.task_id).await {
+    match remote.subscribe_for_hints(&record.task_id).await {
         Ok(stream) => Called::answered(Opened::Stream(stream)),
         Err(error) => {
             tracing::debug!(task.id = %record.task_id, error = %error, "a stream could not be opened");
@@ -64,14 +64,14 @@ pub(super) async fn open(context: &Context, record: &WatchRecord) -> Called<Open
     }
 }
 
-/// Whether an event says that the task may have settled.
-pub(super) fn is_hint(event: &StreamResponse) -> bool {
-    match event {
-        StreamResponse::Task(task) => task.status.state.is_settled(),
-        StreamResponse::StatusUpdate(update) => update.status.state.is_settled(),
-        StreamResponse::Message(_) => true,
+/// Whether the task may have settled.
+pub(super) fn may_have_settled(hint: &TaskHint) -> bool {
+    match hint {
+        TaskHint::Event(StreamResponse::Task(task)) => task.status.state.is_settled(),
+        TaskHint::Event(StreamResponse::StatusUpdate(update)) => update.status.state.is_settled(),
+        TaskHint::Event(StreamResponse::Message(_)) | TaskHint::Large => true,
         // More of an artifact settles nothing, and neither does what we do not know.
-        _ => false,
+        TaskHint::Event(_) => false,
     }
 }
 
@@ -107,7 +107,7 @@ impl Registry {
     }
 
     /// Waits for the stream's next hint or its end, after a `pause`.
-    fn listen(&mut self, id: &WatchId, mut stream: EventStream, pause: Duration) {
+    fn listen(&mut self, id: &WatchId, mut stream: HintStream, pause: Duration) {
         let Some(held) = self.watches.get_mut(id).and_then(|followed| followed.stream.as_mut())
         else {
             return;
@@ -117,9 +117,9 @@ impl Registry {
         let job = self.jobs.set.spawn(async move {
             let hinted = async {
                 tokio::time::sleep(pause).await;
-                while let Some(event) = stream.next().await {
-                    match event {
-                        Ok(event) if is_hint(&event) => return true,
+                while let Some(hint) = stream.next().await {
+                    match hint {
+                        Ok(hint) if may_have_settled(&hint) => return true,
                         Ok(_) => {}
                         Err(error) => {
                             tracing::debug!(error = %error, "a stream broke");
@@ -142,7 +142,7 @@ impl Registry {
         self.jobs.own(&job, owner);
     }
 
-    pub(super) fn on_hinted(&mut self, id: &WatchId, number: u64, stream: EventStream) {
+    pub(super) fn on_hinted(&mut self, id: &WatchId, number: u64, stream: HintStream) {
         if self.is_listened_to(id, number) {
             self.feed(id, WatchEvent::Hinted(Hint::Stream));
             if self.is_listened_to(id, number) {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{
     HostileHeard, StreamFault,
     content::Content,
-    dialect::{CONTEXT, Dialect, Frame, items, nested, old_update, task_of},
+    dialect::{CONTEXT, Dialect, Frame, items, nested, old_update, response, task_of},
 };
 
 /// The events of a stream about a task that ends well.
@@ -62,6 +62,11 @@ pub(super) fn stream(
             let lines = Content::of("\"").times("plum\\n", size / 5).then("\"");
             let long = around(&artifact(json!([dialect.text("@")]))).with(lines);
             closed(begun().join(long).then(last))
+        }
+        StreamFault::LongTask(size) => {
+            let text = Content::of("\"").times("plum ", size / 5).then("\"");
+            let done = dialect.task(&id, "COMPLETED", response(&json!([dialect.text("@")])));
+            closed(begun().join(Frame::split(&dialect.task_event(heard, &done)).with(text)))
         }
         StreamFault::Deep(depth) => {
             let data = json!([dialect.data(&"@".into())]);

@@ -102,6 +102,10 @@ fn spoilt(dialect: Dialect, heard: &HostileHeard, fault: &TaskFault) -> Content 
             let lines = Content::of("\"").times("plum\\n", size / 5).then("\"");
             around(&with_parts(json!([dialect.text("@")]))).with(lines)
         }
+        TaskFault::LongLine(size) => {
+            let text = Content::of("\"").times("plum ", size / 5).then("\"");
+            around(&with_parts(json!([dialect.text("@")]))).with(text)
+        }
         TaskFault::OtherRequest => {
             let mut answer = dialect.answer(heard, &dialect.done(&id));
             answer["id"] = "another".into();

@@ -152,6 +152,8 @@ pub enum TaskFault {
     DataObjects(u64),
     /// A text of so many bytes, in lines.
     LongText(u64),
+    /// The same on one line.
+    LongLine(u64),
     /// The answer belongs to another request.
     OtherRequest,
     /// The answer is about another task.
@@ -195,6 +197,8 @@ pub enum StreamFault {
     EmptyParts(u64),
     /// An event with a text of so many bytes, in lines.
     LongText(u64),
+    /// The event that ends the task holds a text of so many bytes on one line, and so does the task whenever it is read then.
+    LongTask(u64),
     /// An event that is nested this deep.
     Deep(u64),
     /// The second event is about another task.

@@ -134,3 +134,37 @@ async fn a_watched_task_that_is_huge_is_told_once_and_costs_little() {
         assert!(growth < GROWTH, "{fault:?}: {} MiB more", growth >> 20);
     }
 }
+
+/// Hands a task over, and waits for its result in the same chat.
+async fn followed(trick: &HostileTrick, told: &str) -> u64 {
+    let scene = Scene::new();
+    let agent = HostileAgent::start(trick.clone()).await.unwrap();
+    scene.knows(agent.url(), true);
+    let before = scene.tree();
+    let mut assistant = chat(&scene, "0");
+    assistant.say("ask demo: plum").await.unwrap();
+    shows(&mut assistant, told).await;
+    let peak = peak(&assistant);
+    let (status, lines) = assistant.finish(SOON).await.unwrap();
+    assert!(status.success(), "{status}");
+    assert_eq!(lines.iter().filter(|line| line.contains("News from")).count(), 1, "{lines:?}");
+    let mut after = scene.tree();
+    check_state(&mut after);
+    assert_eq!(judge_files(&before, &after), Vec::<String>::new(), "{trick:?}");
+    assert_eq!(agent.complaints(), Vec::<String>::new(), "{trick:?}");
+    peak
+}
+
+#[tokio::test]
+async fn a_result_that_is_huge_and_streamed_is_told_once_and_costs_little() {
+    let friendly = followed(&HostileTrick::NoneStreaming, "News from demo: done").await;
+    let size = 28 << 20;
+    for (fault, told) in [
+        (StreamFault::LongText(size), "News from demo: done"),
+        (StreamFault::LongTask(size), "inbox/a2a/demo/answer.txt"),
+    ] {
+        let peak = followed(&HostileTrick::Stream(fault.clone()), told).await;
+        let growth = peak.saturating_sub(friendly);
+        assert!(growth < GROWTH, "{fault:?}: {} MiB more", growth >> 20);
+    }
+}
