@@ -233,6 +233,21 @@ impl ConfinedDir {
             .map_err(|errno| ConfineError::from_errno(errno, path))
     }
 
+    /// Gives a file, a link or a directory another name inside, durably; what has that name is replaced.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfineError`], as for every lookup, about `from` when it is missing.
+    pub fn rename(&self, from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<(), ConfineError> {
+        let (from, to) = (from.as_ref(), to.as_ref());
+        let (old, old_name) = self.resolve_parent(from)?;
+        let (new, new_name) = self.resolve_parent(to)?;
+        fs::renameat(&old, old_name, &new, new_name)
+            .and_then(|()| fs::fsync(&new))
+            .and_then(|()| fs::fsync(&old))
+            .map_err(|errno| ConfineError::from_errno(errno, from))
+    }
+
     /// Lists a directory by name, without `.` and `..`. The path `.` is this directory itself.
     ///
     /// # Errors

@@ -31,6 +31,20 @@ fn check_not_a_file<T: std::fmt::Debug>(result: &Result<T, ConfineError>) {
 }
 
 #[test]
+fn renamed_file_replaces_what_has_the_name_and_keeps_its_bytes() {
+    let (_root, dir) = place();
+    dir.create_dir_all("a/b").unwrap();
+    for (name, text) in [("a/one", "1"), ("a/b/other", "2")] {
+        dir.create_new(name, text.as_bytes(), 0o600).unwrap();
+    }
+    dir.rename("a/one", "a/b/other").unwrap();
+    assert_eq!(dir.read_to_limit("a/b/other", 10).unwrap(), b"1");
+    let gone = dir.rename("a/one", "a/b/other");
+    assert!(matches!(gone, Err(ConfineError::NotFound { .. })), "{gone:?}");
+    assert_eq!(dir.read_to_limit("a/b/other", 10).unwrap(), b"1");
+}
+
+#[test]
 fn paths_that_climb_out_are_refused_by_every_call() {
     let (_root, dir) = place();
     for path in ["../outside.txt", "/etc/passwd", "a/../../outside.txt"] {
@@ -40,6 +54,8 @@ fn paths_that_climb_out_are_refused_by_every_call() {
         check_outside(&dir.create_new(path, b"x", 0o600));
         check_outside(&dir.write_atomic(path, b"x", 0o600));
         check_outside(&dir.remove_file(path));
+        check_outside(&dir.rename(path, "a/b"));
+        check_outside(&dir.rename("a", path));
         check_outside(&dir.metadata(path));
         check_outside(&dir.list(path));
         check_outside(&dir.open_dir(path));
