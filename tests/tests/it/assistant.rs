@@ -1,6 +1,6 @@
 //! An assistant wired as hosts wire it, in a runtime of its own, so that it can be killed like a process.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -35,7 +35,9 @@ const HEADER: &str = "[2026-10-08 14:05 +02:00 Europe/Berlin, Thu]\n";
 /// What survives a process: its state and its workspace.
 #[derive(Clone)]
 pub(crate) struct Home {
-    folder: Arc<TempDir>,
+    root: PathBuf,
+    /// Goes away with it, unless somebody else made it.
+    _folder: Option<Arc<TempDir>>,
 }
 
 /// How an assistant is started.
@@ -89,12 +91,19 @@ pub(crate) struct Assistant {
 
 impl Home {
     pub(crate) fn new() -> Self {
-        let home = Self { folder: Arc::new(tempfile::tempdir().unwrap()) };
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let home = Self { root, _folder: Some(Arc::new(folder)) };
         std::fs::create_dir_all(home.workspace().join(".volcanic/a2a")).unwrap();
         // Reading the system's roots would be most of what a short life costs.
         let root = rcgen::generate_simple_self_signed(["nobody.example".to_owned()]).unwrap();
         std::fs::write(home.roots(), root.cert.pem()).unwrap();
         home
+    }
+
+    /// A home that stands already, and stays.
+    pub(crate) fn at(root: PathBuf) -> Self {
+        Self { root, _folder: None }
     }
 
     /// A home whose `bot` is this agent.
@@ -104,12 +113,20 @@ impl Home {
         home
     }
 
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
     pub(crate) fn workspace(&self) -> PathBuf {
-        self.folder.path().join("workspace")
+        self.root.join("workspace")
+    }
+
+    pub(crate) fn database(&self) -> PathBuf {
+        self.root.join("state/state.db")
     }
 
     fn roots(&self) -> PathBuf {
-        self.folder.path().join("roots.pem")
+        self.root.join("roots.pem")
     }
 
     pub(crate) fn write_agents(&self, text: &str) {
@@ -139,7 +156,7 @@ pub(crate) fn target() -> TargetId {
 }
 
 async fn start(home: Home, setup: Setup, model: ScriptedModel) -> Assistant {
-    let database = home.folder.path().join("state/state.db");
+    let database = home.database();
     let workspace = home.workspace();
     let clock = ManualClock::at("2026-10-08T12:05:00Z".parse().unwrap());
     let store = MortalStore::new(Store::open(&database, Arc::new(clock)).unwrap(), setup.end);

@@ -10,6 +10,8 @@ mod assistant;
 #[cfg(test)]
 mod delivering;
 #[cfg(test)]
+mod faults;
+#[cfg(test)]
 mod hostile;
 #[cfg(test)]
 mod hostile_names;

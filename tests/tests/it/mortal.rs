@@ -10,8 +10,8 @@ use tokio::sync::watch;
 use volcanic_a2a_types::MessageId;
 use volcanic_a2a_watch::{SendRecord, WatchId, WatchRecord, WatchStore, WatchStoreError};
 use volcanic_agent_core::{
-    Accepted, Commit, Entry, NewPrompt, OutboxId, OutboxItem, Prompt, SessionStore, StoreError,
-    TargetId,
+    Accepted, Commit, Entry, NewPrompt, OutboxId, OutboxItem, Prompt, PromptKey, SessionStore,
+    StoreError, TargetId,
 };
 use volcanic_store::Store;
 
@@ -44,6 +44,11 @@ impl MortalStore {
     pub(crate) fn new(store: Store, end: Option<End>) -> Self {
         let life = Life { writes: AtomicU64::new(0), end, over: watch::Sender::new(false) };
         Self { store, life: Arc::new(life) }
+    }
+
+    /// The store behind the door, for what only hosts ask of it.
+    pub(crate) fn whole(&self) -> &Store {
+        &self.store
     }
 
     /// Writes so far.
@@ -95,6 +100,14 @@ impl MortalStore {
 impl SessionStore for MortalStore {
     async fn accept(&self, prompt: NewPrompt) -> Result<Accepted, StoreError> {
         self.write(self.store.accept(prompt)).await
+    }
+
+    async fn taken(
+        &self,
+        target: &TargetId,
+        keys: Vec<PromptKey>,
+    ) -> Result<Vec<PromptKey>, StoreError> {
+        self.read(self.store.taken(target, keys)).await
     }
 
     async fn waiting(&self, target: &TargetId) -> Result<Vec<Prompt>, StoreError> {

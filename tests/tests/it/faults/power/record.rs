@@ -1,0 +1,285 @@
+//! Recorded lives: what they did to their disk and what they told the world, in one order.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+use volcanic_base::Chance;
+use volcanic_testkit::{Program, drawn_below};
+
+use super::judge::{Promises, messages};
+use super::life::{self, Life};
+use super::{LIFETIME, one_in};
+use crate::assistant::Home;
+use crate::remote::Remote;
+
+/// One operation. Paths are relative to the home.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Operation {
+    Create { inode: u64, path: String },
+    Write { inode: u64, at: usize, data: Vec<u8> },
+    Resize { inode: u64, size: usize },
+    Sync { inode: u64 },
+    SyncFolder { path: String },
+    Rename { from: String, to: String },
+    Link { from: String, to: String },
+    Remove { path: String },
+    Folder { path: String },
+    Sent { data: Vec<u8> },
+}
+
+/// What stood there before the first life, flushed.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Before {
+    pub(super) files: BTreeMap<String, (u64, Vec<u8>)>,
+    pub(super) folders: BTreeSet<String>,
+}
+
+/// Some lives in a row over one home.
+pub(super) struct Record {
+    name: String,
+    life: Life,
+    home: Home,
+    before: Before,
+    operations: Vec<Operation>,
+    /// Every name that a file had, by its inode at that time.
+    names: HashMap<u64, BTreeSet<String>>,
+    /// Right behind something that was sent.
+    announced: Vec<usize>,
+}
+
+/// Compiles the shim with the system's C compiler.
+pub(super) fn build_shim(folder: &Path) {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("shim/record.c");
+    let status = Command::new("cc")
+        .args(["-shared", "-fPIC", "-O2", "-Wall", "-Werror", "-o"])
+        .args([&folder.join("record.so"), &source])
+        .arg("-ldl")
+        .status()
+        .unwrap();
+    assert!(status.success(), "the C compiler refuses {}", source.display());
+}
+
+/// Records a life that is killed twice on its way.
+pub(super) async fn record(remote: &Remote, shim: &Path, life: Life, chance: &Chance) -> Record {
+    let home = Home::with(remote);
+    let before = Before::of(home.root());
+    let log = shim.join(format!("{}.log", life.name()));
+    let screen = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = screen.local_addr().unwrap();
+    // Whoever looks at the screen keeps nothing: the record has it.
+    let mut looking = JoinSet::new();
+    looking.spawn(async move {
+        while let Ok((mut watched, _)) = screen.accept().await {
+            let _ = tokio::io::copy(&mut watched, &mut tokio::io::sink()).await;
+        }
+    });
+    for kill_at in [Some(30 + drawn_below(chance, 500)), Some(30 + drawn_below(chance, 500)), None]
+    {
+        let mut program = Program::new("a recorded life", std::env::current_exe().unwrap())
+            .args(["--exact", life::TEST, "--ignored", "--nocapture", "--test-threads=1"])
+            .env("LD_PRELOAD", shim.join("record.so"))
+            .env("RECORD_UNDER", home.root())
+            .env("RECORD_LOG", &log)
+            .env(life::SCRIPT, life.script(home.root(), address));
+        if let Some(kill_at) = kill_at {
+            program = program.env("RECORD_KILL_AT", kill_at.to_string());
+        }
+        let (status, said) = program.start().unwrap().finish(LIFETIME).await.unwrap();
+        let is_killed = kill_at.is_some() && status.signal() == Some(9);
+        assert!(status.success() || is_killed, "{status}: {said:#?}");
+    }
+    let record = Record::new(life, home, before, parse(&std::fs::read(log).unwrap()));
+    let mut promises = Promises::default();
+    for operation in record.operations() {
+        promises.hear(operation);
+    }
+    // What is not seen to be sent cannot be judged.
+    let ours = messages(&record.home.database());
+    for received in remote.received() {
+        let is_ours = ours.contains(&received.message_id);
+        assert!(!is_ours || promises.sent().contains(&received.message_id), "{received:?}");
+    }
+    record
+}
+
+impl Record {
+    fn new(life: Life, home: Home, before: Before, operations: Vec<Operation>) -> Self {
+        let root = format!("{}/", home.root().display());
+        let operations: Vec<_> =
+            operations.into_iter().map(|operation| operation.below(&root)).collect();
+        let mut record = Self {
+            name: life.name().to_owned(),
+            life,
+            home,
+            before,
+            operations,
+            names: HashMap::new(),
+            announced: Vec::new(),
+        };
+        record.index();
+        record
+    }
+
+    fn index(&mut self) {
+        let mut now: HashMap<String, u64> = HashMap::new();
+        for (path, (inode, _)) in &self.before.files {
+            now.insert(path.clone(), *inode);
+        }
+        self.announced.clear();
+        let mut promises = Promises::default();
+        for (place, operation) in (1..).zip(&self.operations) {
+            match operation {
+                Operation::Create { inode, path } => {
+                    now.insert(path.clone(), *inode);
+                    self.names.entry(*inode).or_default().insert(path.clone());
+                }
+                Operation::Rename { from, to } | Operation::Link { from, to } => {
+                    if let Some(inode) = now.get(from).copied() {
+                        now.insert(to.clone(), inode);
+                        self.names.entry(inode).or_default().insert(to.clone());
+                    }
+                }
+                Operation::Sent { .. } if promises.hear(operation) => self.announced.push(place),
+                _ => {}
+            }
+        }
+    }
+
+    /// The same without some of its operations.
+    pub(super) fn without(&self, is_left_out: fn(&Self, &Operation) -> bool) -> Self {
+        let left = self.operations.iter().filter(|operation| !is_left_out(self, operation));
+        let mut record = Self {
+            name: self.name.clone(),
+            life: self.life.clone(),
+            home: self.home.clone(),
+            before: self.before.clone(),
+            operations: left.cloned().collect(),
+            names: HashMap::new(),
+            announced: Vec::new(),
+        };
+        record.index();
+        record
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(super) fn life(&self) -> &Life {
+        &self.life
+    }
+
+    pub(super) fn home(&self) -> &Path {
+        self.home.root()
+    }
+
+    pub(super) fn before(&self) -> &Before {
+        &self.before
+    }
+
+    pub(super) fn operations(&self) -> &[Operation] {
+        &self.operations
+    }
+
+    /// Whether a file ever had a name that begins so.
+    pub(super) fn is_name_of(&self, inode: u64, name: &str) -> bool {
+        self.names.get(&inode).is_some_and(|names| names.iter().any(|had| had.starts_with(name)))
+    }
+
+    /// What is promised somewhere in it.
+    pub(super) fn kinds(&self) -> Vec<&'static str> {
+        let mut promises = Promises::default();
+        for operation in &self.operations {
+            promises.hear(operation);
+        }
+        let is_inbox = |operation: &Operation| match operation {
+            Operation::Rename { to, .. } => to.starts_with("workspace/inbox/"),
+            _ => false,
+        };
+        let file = self.operations.iter().any(is_inbox).then_some("file");
+        promises.kinds().into_iter().chain(file).collect()
+    }
+
+    /// Half of the cuts are anywhere, half right behind something that was told.
+    pub(super) fn drawn_cut(&self, chance: &Chance) -> usize {
+        if one_in(chance, 2) || self.announced.is_empty() {
+            drawn_below(chance, self.operations.len() + 1)
+        } else {
+            self.announced[drawn_below(chance, self.announced.len())]
+        }
+    }
+}
+
+impl Before {
+    fn of(root: &Path) -> Self {
+        let mut before = Self::default();
+        let mut folders = vec![PathBuf::new()];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(root.join(&folder)).unwrap() {
+                let entry = entry.unwrap();
+                let path = folder.join(entry.file_name());
+                let name = path.to_str().unwrap().to_owned();
+                if entry.file_type().unwrap().is_dir() {
+                    before.folders.insert(name);
+                    folders.push(path);
+                } else {
+                    let inode = entry.metadata().unwrap().ino();
+                    before.files.insert(name, (inode, std::fs::read(entry.path()).unwrap()));
+                }
+            }
+        }
+        before
+    }
+}
+
+impl Operation {
+    fn below(self, root: &str) -> Self {
+        let below = |path: String| path.strip_prefix(root).unwrap_or_default().to_owned();
+        match self {
+            Self::Create { inode, path } => Self::Create { inode, path: below(path) },
+            Self::SyncFolder { path } => Self::SyncFolder { path: below(path) },
+            Self::Rename { from, to } => Self::Rename { from: below(from), to: below(to) },
+            Self::Link { from, to } => Self::Link { from: below(from), to: below(to) },
+            Self::Remove { path } => Self::Remove { path: below(path) },
+            Self::Folder { path } => Self::Folder { path: below(path) },
+            Self::Write { .. } | Self::Resize { .. } | Self::Sync { .. } | Self::Sent { .. } => {
+                self
+            }
+        }
+    }
+}
+
+/// Reads what the shim wrote; how it looks stands there.
+fn parse(mut log: &[u8]) -> Vec<Operation> {
+    let mut operations = Vec::new();
+    while !log.is_empty() {
+        let (head, rest) = log.split_at(25);
+        let number =
+            |at: usize| usize::try_from(u64::from_ne_bytes(head[at..at + 8].try_into().unwrap()));
+        let length = |at: usize| u32::from_ne_bytes(head[at..at + 4].try_into().unwrap()) as usize;
+        let (inode, place) = (number(1).unwrap() as u64, number(9).unwrap());
+        let (one, rest) = rest.split_at(length(17));
+        let (two, rest) = rest.split_at(length(21));
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+        operations.push(match head[0] {
+            b'C' => Operation::Create { inode, path: text(one) },
+            b'W' => Operation::Write { inode, at: place, data: two.to_vec() },
+            b'T' => Operation::Resize { inode, size: place },
+            b'S' => Operation::Sync { inode },
+            b'D' => Operation::SyncFolder { path: text(one) },
+            b'R' => Operation::Rename { from: text(one), to: text(two) },
+            b'L' => Operation::Link { from: text(one), to: text(two) },
+            b'U' => Operation::Remove { path: text(one) },
+            b'M' => Operation::Folder { path: text(one) },
+            b'N' => Operation::Sent { data: two.to_vec() },
+            kind => panic!("a record of the unknown kind {kind}"),
+        });
+        log = rest;
+    }
+    operations
+}
