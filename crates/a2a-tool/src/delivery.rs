@@ -60,6 +60,17 @@ impl ResultDelivery for SessionDelivery {
         Ok(DeliveryEnd::Delivered)
     }
 
+    async fn told(
+        &self,
+        target: &WatchTarget,
+        keys: Vec<String>,
+    ) -> Result<Vec<String>, DeliveryError> {
+        let keys = keys.into_iter().map(PromptKey::new).collect();
+        let taken = self.store.taken(&TargetId::new(target.as_str()), keys).await;
+        let taken = taken.map_err(DeliveryError::new)?;
+        Ok(taken.iter().map(|key| key.as_str().to_owned()).collect())
+    }
+
     fn workspace_for(&self, target: &WatchTarget) -> Option<PathBuf> {
         self.conversations.get(&TargetId::new(target.as_str())).cloned()
     }

@@ -40,6 +40,16 @@ pub trait ResultDelivery: Send + Sync + fmt::Debug {
     /// [`DeliveryError`] when it may work a moment later; the registry tries again.
     async fn deliver(&self, delivery: &Delivery) -> Result<DeliveryEnd, DeliveryError>;
 
+    /// Those of `keys` under which something is in a conversation already: delivered, or told by who held a ticket.
+    ///
+    /// # Errors
+    /// [`DeliveryError`] when it may work a moment later; the registry tries again.
+    async fn told(
+        &self,
+        target: &WatchTarget,
+        keys: Vec<String>,
+    ) -> Result<Vec<String>, DeliveryError>;
+
     /// The workspace of a conversation; `None` when it is not known or not allowed.
     fn workspace_for(&self, target: &WatchTarget) -> Option<PathBuf>;
 

@@ -159,6 +159,14 @@ impl Watch {
         (watch, effect)
     }
 
+    /// A watch that an earlier process left with its outcome told: only the tombstone is missing.
+    pub(crate) fn told(mut record: WatchRecord) -> (Self, WatchEffect) {
+        record.state = WatchState::Done;
+        let mut watch = Self::with(record, Phase::Attended);
+        let effect = watch.write(After::End);
+        (watch, effect)
+    }
+
     fn with(record: WatchRecord, phase: Phase) -> Self {
         Self {
             record,

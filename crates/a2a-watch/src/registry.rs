@@ -18,6 +18,7 @@ mod refusing;
 mod restoring;
 mod sending;
 mod settling;
+mod stopping;
 mod streaming;
 mod tasks;
 mod tickets;
@@ -304,6 +305,9 @@ impl Registry {
     }
 
     fn carry_out(&mut self, id: &WatchId, effect: Option<WatchEffect>) {
+        if self.context.stop.is_cancelled() {
+            return self.carry_out_last(id, effect);
+        }
         if matches!(effect, Some(WatchEffect::Wait(_))) && self.could_stream(id) {
             return self.feed(id, WatchEvent::Place);
         }

@@ -138,6 +138,16 @@ impl SessionStore for MemoryStore {
         Ok(Accepted::New(id))
     }
 
+    async fn taken(
+        &self,
+        target: &TargetId,
+        mut keys: Vec<PromptKey>,
+    ) -> Result<Vec<PromptKey>, StoreError> {
+        let disk = self.disk();
+        keys.retain(|key| disk.keys.contains(&(target.clone(), key.clone())));
+        Ok(keys)
+    }
+
     async fn waiting(&self, target: &TargetId) -> Result<Vec<Prompt>, StoreError> {
         let disk = self.disk();
         let waiting = disk.waiting.iter().filter(|prompt| prompt.prompt.target == *target);

@@ -19,6 +19,16 @@ pub trait SessionStore: Send + Sync + fmt::Debug {
     /// [`StoreError`] when the commit failed; the prompt is then not accepted.
     async fn accept(&self, prompt: NewPrompt) -> Result<Accepted, StoreError>;
 
+    /// Those of `keys` that are taken in a conversation, by a prompt or by an entry that settled a delivery.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the read failed.
+    async fn taken(
+        &self,
+        target: &TargetId,
+        keys: Vec<PromptKey>,
+    ) -> Result<Vec<PromptKey>, StoreError>;
+
     /// The accepted prompts that no run has consumed, oldest first, at most 256.
     ///
     /// # Errors

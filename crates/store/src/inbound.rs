@@ -30,6 +30,25 @@ pub(crate) fn accept(scope: &WriteScope<'_>, prompt: &NewPrompt) -> Result<Accep
     Ok(id.map_or(Accepted::AlreadyThere, |id| Accepted::New(InboundId(id))))
 }
 
+/// Those of `keys` that something in the conversation has.
+pub(crate) fn taken(
+    connection: &Connection,
+    target: &TargetId,
+    keys: Vec<PromptKey>,
+) -> Result<Vec<PromptKey>, DbError> {
+    let mut statement = connection
+        .prepare_cached("SELECT EXISTS (SELECT 1 FROM inbound WHERE target = ?1 AND key = ?2)")?;
+    let mut taken = Vec::new();
+    for key in keys {
+        let is_taken =
+            statement.query_row([target.as_str(), key.as_str()], |row| row.get::<_, bool>(0))?;
+        if is_taken {
+            taken.push(key);
+        }
+    }
+    Ok(taken)
+}
+
 /// The oldest prompts that no entry has consumed.
 pub(crate) fn waiting(connection: &Connection, target: &TargetId) -> Result<Vec<Prompt>, DbError> {
     let mut statement = connection.prepare_cached(

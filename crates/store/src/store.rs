@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use rusqlite::Connection;
 use tokio::sync::watch;
 use volcanic_agent_core::{
-    Accepted, Commit, Entry, NewPrompt, OutboxId, OutboxItem, Prompt, SessionStore, StoreError,
-    TargetId,
+    Accepted, Commit, Entry, NewPrompt, OutboxId, OutboxItem, Prompt, PromptKey, SessionStore,
+    StoreError, TargetId,
 };
 use volcanic_base::Clock;
 
@@ -99,6 +99,16 @@ impl SessionStore for Store {
     async fn accept(&self, prompt: NewPrompt) -> Result<Accepted, StoreError> {
         let work = move |scope: &WriteScope<'_>| inbound::accept(scope, &prompt);
         self.writer.write(work).await.map_err(|error| error.into_session("accept a prompt"))
+    }
+
+    async fn taken(
+        &self,
+        target: &TargetId,
+        keys: Vec<PromptKey>,
+    ) -> Result<Vec<PromptKey>, StoreError> {
+        let target = target.clone();
+        let work = move |connection: &Connection| inbound::taken(connection, &target, keys);
+        self.readers.read(work).await.map_err(|error| error.into_session("look keys up"))
     }
 
     async fn waiting(&self, target: &TargetId) -> Result<Vec<Prompt>, StoreError> {

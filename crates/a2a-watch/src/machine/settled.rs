@@ -29,6 +29,18 @@ impl SettledState {
         Self::new(&task.status.state, &format!("{:x}", digest.finalize()))
     }
 
+    /// The labels of the states that end a watch once they are told.
+    pub(crate) fn last_labels() -> impl Iterator<Item = String> {
+        let states = [
+            TaskState::Completed,
+            TaskState::Failed,
+            TaskState::Canceled,
+            TaskState::Rejected,
+            TaskState::InputRequired,
+        ];
+        states.into_iter().map(|state| state.label())
+    }
+
     /// The state of a task of which no more can be read.
     pub(crate) fn unreadable(state: &TaskState) -> Self {
         Self::new(state, "unreadable")

@@ -38,6 +38,8 @@ pub(super) enum Closed {
     Done,
     /// Its conversation is not known now, so it stays open.
     Kept,
+    /// The registry stopped first; the next process finds it open.
+    Stopped,
 }
 
 /// Closes a send, after delivering its outcome if `tell`. Goes on until it is on disk, or the outcome has to wait for its
@@ -46,6 +48,9 @@ pub(super) async fn close(context: &Context, open: &OpenSend, tell: bool) -> Clo
     let mut told = !tell;
     loop {
         if !told {
+            if context.stop.is_cancelled() {
+                return Closed::Stopped;
+            }
             match context.deps.delivery.deliver(&open.delivery).await {
                 Ok(DeliveryEnd::Delivered) => told = true,
                 Ok(DeliveryEnd::NotNow) => return Closed::Kept,
@@ -57,7 +62,9 @@ pub(super) async fn close(context: &Context, open: &OpenSend, tell: bool) -> Clo
         if told && mark(context, open).await {
             return Closed::Done;
         }
-        tokio::time::sleep(context.config.store_retry).await;
+        if !context.may_retry().await {
+            return Closed::Stopped;
+        }
     }
 }
 
@@ -74,11 +81,9 @@ pub(super) async fn keep_unsent(context: &Context, send: &SendRecord) -> bool {
     false
 }
 
-/// Keeps a send that did not leave, however long that takes, so that it can be told.
+/// Keeps a send that did not leave, until the registry stops, so that it can be told.
 pub(super) async fn keep_to_tell(context: &Context, send: &SendRecord) {
-    while !keep_unsent(context, send).await {
-        tokio::time::sleep(context.config.store_retry).await;
-    }
+    while !keep_unsent(context, send).await && context.may_retry().await {}
 }
 
 /// Marks a send as ended for the reason that it has, if the store takes it at once.
@@ -115,9 +120,8 @@ async fn mark_as_known(
                 tracing::error!(error = %error, "a send could not be marked as known and is tried again");
             }
         }
-        tokio::select! {
-            () = tokio::time::sleep(context.config.store_retry) => {}
-            () = context.stop.cancelled() => return None,
+        if !context.may_retry().await {
+            return None;
         }
     }
 }

@@ -128,6 +128,15 @@ impl Context {
         Self { config, deps, stop, connects, connections, files }
     }
 
+    /// Waits before something that failed here is tried again; says `false` if the registry stopped first.
+    pub(super) async fn may_retry(&self) -> bool {
+        tokio::select! {
+            biased;
+            () = self.stop.cancelled() => false,
+            () = tokio::time::sleep(self.config.store_retry) => true,
+        }
+    }
+
     /// The workspace's agents as the file has them now. It is parsed again when it changed.
     pub(super) async fn file(&self, workspace: &Path) -> Result<AgentsFile, AgentsFileError> {
         let workspace = workspace.to_owned();

@@ -255,9 +255,8 @@ impl Registry {
                                 tracing::error!(error = %error, "a watch cannot be read again");
                             }
                         }
-                        tokio::select! {
-                            () = tokio::time::sleep(context.config.store_retry) => {}
-                            () = context.stop.cancelled() => return JobEnd::Done,
+                        if !context.may_retry().await {
+                            return JobEnd::Done;
                         }
                     };
                     JobEnd::Reloaded { id, record }
@@ -286,7 +285,11 @@ impl Registry {
         }
     }
 
-    fn on_delivered(&mut self, id: &WatchId, result: Result<DeliveryEnd, DeliveryError>) {
+    pub(super) fn on_delivered(
+        &mut self,
+        id: &WatchId,
+        result: Result<DeliveryEnd, DeliveryError>,
+    ) {
         let event = match result {
             Ok(DeliveryEnd::Delivered) => WatchEvent::Delivered,
             Ok(DeliveryEnd::NotNow) => WatchEvent::NotNow,

@@ -175,9 +175,8 @@ impl Registry {
                         tracing::error!(error = %error, "a send that broke off cannot be read");
                     }
                 }
-                tokio::select! {
-                    () = tokio::time::sleep(context.config.store_retry) => {}
-                    () = context.stop.cancelled() => return JobEnd::Done,
+                if !context.may_retry().await {
+                    return JobEnd::Done;
                 }
             }
         });

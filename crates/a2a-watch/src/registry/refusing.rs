@@ -8,7 +8,7 @@ use super::Registry;
 use super::closing::{OpenSend, end_unsent, keep_to_tell, keep_unsent};
 use super::handle::{Command, SendCommand};
 use super::jobs::JobEnd;
-use super::sending::{Sent, record};
+use super::sending::record;
 use crate::order::SendError;
 use crate::record::SendRecord;
 
@@ -73,16 +73,8 @@ impl Registry {
         }
     }
 
-    /// A job ended after the registry did. Of a message that failed to leave its caller still hears.
-    pub(super) fn on_late_job(&mut self, end: JobEnd) {
-        if let JobEnd::Sent { command, message_id, sent: Sent::Failed { error, kept }, .. } = end {
-            let error = self.explain(&command.order, error);
-            self.refuse_late(*command, &message_id, error, kept);
-        }
-    }
-
     /// As [`Self::answer_failed`], when it is left to the next process to tell what nobody hears.
-    fn refuse_late(
+    pub(super) fn refuse_late(
         &mut self,
         command: SendCommand,
         message_id: &MessageId,

@@ -1,5 +1,6 @@
 //! What happens once at start: watches are re-armed, kept texts go out, open sends are looked for.
 
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use super::context::Context;
 use super::importing::import_all;
 use super::jobs::{JobEnd, Owner};
 use super::{Followed, Registry, Timer};
-use crate::machine::Watch;
+use crate::machine::{SettledState, Watch};
 use crate::record::{SendRecord, WatchId, WatchRecord, WatchSource, WatchState};
 use crate::store::WatchStoreError;
 
@@ -18,6 +19,8 @@ use crate::store::WatchStoreError;
 pub(super) struct Restored {
     watches: Vec<WatchRecord>,
     sends: Vec<SendRecord>,
+    /// Watches whose outcome their conversation has already.
+    told: HashSet<WatchId>,
     /// Workspaces whose view may be stale.
     views: Vec<PathBuf>,
 }
@@ -38,9 +41,8 @@ impl Registry {
                         tracing::error!(error = %error, "the watches could not be read and are tried again");
                     }
                 }
-                tokio::select! {
-                    () = tokio::time::sleep(context.config.store_retry) => {}
-                    () = context.stop.cancelled() => return JobEnd::Done,
+                if !context.may_retry().await {
+                    return JobEnd::Done;
                 }
             }
         });
@@ -57,7 +59,7 @@ impl Registry {
         let config = &self.context.config;
         let stagger = config.restore_stagger;
         let latest = config.poll_pauses.last().copied().unwrap_or_default();
-        let Restored { watches, sends, views } = restored;
+        let Restored { watches, sends, told, views } = restored;
         tracing::info!(watches = watches.len(), sends = sends.len(), "watches restored");
         let mut lost = Vec::new();
         for send in sends {
@@ -76,6 +78,7 @@ impl Registry {
                     *held = Some(record.clone());
                     self.adopt_held(record);
                 }
+                None if told.contains(&record.id) => self.adopt_told(record),
                 Some(_) | None => self.adopt(record, stagger.saturating_mul(place).min(latest)),
             }
         }
@@ -100,6 +103,17 @@ impl Registry {
         let (watch, effect) = Watch::restored(record, self.now(), first_check, self.push_token());
         self.watches.insert(id.clone(), Followed::new(watch));
         self.carry_out(&id, effect);
+    }
+
+    /// Takes up a watch whose outcome was told by a process that was killed before it could note so here.
+    fn adopt_told(&mut self, record: WatchRecord) {
+        let id = record.id.clone();
+        if self.watches.contains_key(&id) {
+            return;
+        }
+        let (watch, effect) = Watch::told(record);
+        self.watches.insert(id.clone(), Followed::new(watch));
+        self.carry_out(&id, Some(effect));
     }
 
     /// Takes a watch up whose task an open send may have continued. What it would read and tell before that is known
@@ -147,7 +161,40 @@ async fn load(context: &Context) -> Result<Restored, WatchStoreError> {
             store.send_known(&send.message_id, None).await?;
         }
     }
-    Ok(Restored { watches, sends, views })
+    let told = told(context, &watches).await?;
+    Ok(Restored { watches, sends, told, views })
+}
+
+/// The watches that nothing is left of but to say that they are over: a caller put the outcome into the conversation, and
+/// the process was killed before the tombstone. To ask the agent again would tell nothing new, and an agent that is gone by
+/// now would lead to a notice about an outcome that was told.
+async fn told(
+    context: &Context,
+    watches: &[WatchRecord],
+) -> Result<HashSet<WatchId>, WatchStoreError> {
+    let mut keys = HashMap::<_, HashMap<String, WatchId>>::new();
+    for record in watches.iter().filter(|record| may_be_told(record)) {
+        let of_target = keys.entry(record.target.clone()).or_default();
+        let labels = SettledState::last_labels();
+        of_target.extend(labels.map(|label| (record.key_for(&label), record.id.clone())));
+    }
+    let mut told = HashSet::new();
+    for (target, mut keys) in keys {
+        let taken = context.deps.delivery.told(&target, keys.keys().cloned().collect()).await;
+        let taken = taken
+            .map_err(|error| WatchStoreError::new("look up which outcomes were told", error))?;
+        told.extend(taken.iter().filter_map(|key| keys.remove(key)));
+    }
+    Ok(told)
+}
+
+/// Whether somebody may have told a watch's outcome who had it in hand. A claimed one is delivered under the very key, and
+/// a message that no round covers makes a new outcome.
+fn may_be_told(record: &WatchRecord) -> bool {
+    match record.state {
+        WatchState::Attended | WatchState::Watching => !record.is_behind(),
+        WatchState::Claimed | WatchState::Done => false,
+    }
 }
 
 /// Whether a send goes on with the task that a watch follows. A claimed text was there before the send.

@@ -267,9 +267,8 @@ pub(super) async fn known(
                 error = %error, task.id = %task.id, "a started task could not be kept and is tried again"
             ),
         }
-        tokio::select! {
-            () = tokio::time::sleep(context.config.store_retry) => {}
-            () = context.stop.cancelled() => return Sent::Stopped,
+        if !context.may_retry().await {
+            return Sent::Stopped;
         }
     }
 }

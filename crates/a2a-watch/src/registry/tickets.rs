@@ -71,14 +71,10 @@ impl Registry {
 
     fn spawn_ticket(&mut self, key: String, of: TicketOf) -> SettleTicket {
         let (ticket, confirmed) = SettleTicket::new(key);
-        let stop = self.context.stop.clone();
-        self.jobs.set.spawn(async move {
-            tokio::select! {
-                biased;
-                confirmed = confirmed => JobEnd::Ticket { of, confirmed: confirmed.is_ok() },
-                () = stop.cancelled() => JobEnd::Done,
-            }
-        });
+        // A stop is waited out: whoever holds the ticket may be writing the outcome just now, or lets it go.
+        self.jobs
+            .set
+            .spawn(async move { JobEnd::Ticket { of, confirmed: confirmed.await.is_ok() } });
         ticket
     }
 
@@ -112,16 +108,11 @@ impl Registry {
         let owner = Owner::Close(Box::new(open.clone()));
         let first = first(Arc::clone(&context));
         let job = self.jobs.set.spawn(async move {
-            let closed = async {
-                first.await;
-                close(&context, &open, tell).await
-            };
-            tokio::select! {
-                closed = closed => match closed {
-                    Closed::Done => JobEnd::SendClosed { message_id: open.message_id },
-                    Closed::Kept => JobEnd::SendKept { open: Box::new(open), flushes },
-                },
-                () = context.stop.cancelled() => JobEnd::Done,
+            first.await;
+            match close(&context, &open, tell).await {
+                Closed::Done => JobEnd::SendClosed { message_id: open.message_id },
+                Closed::Kept => JobEnd::SendKept { open: Box::new(open), flushes },
+                Closed::Stopped => JobEnd::Done,
             }
         });
         self.jobs.own(&job, owner);

@@ -7,6 +7,8 @@ mod answering;
 #[cfg(test)]
 mod asking;
 #[cfg(test)]
+mod ending;
+#[cfg(test)]
 mod files;
 #[cfg(test)]
 mod importing;

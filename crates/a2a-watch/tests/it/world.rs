@@ -38,8 +38,11 @@ impl Clock for PausedClock {
     }
 }
 
+/// Something that happens when the conversation is used.
+type Look = Box<dyn FnMut() + Send>;
+
 /// A conversation: keeps what is delivered, once per key.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Chat {
     delivered: Mutex<Vec<Delivery>>,
     taken: Mutex<HashSet<String>>,
@@ -47,8 +50,15 @@ pub(crate) struct Chat {
     known: Mutex<bool>,
     /// How often it breaks down before it works.
     breakdowns: Mutex<u32>,
+    before_deliver: Mutex<Option<Look>>,
     changed: Notify,
     workspace: Mutex<PathBuf>,
+}
+
+impl std::fmt::Debug for Chat {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Chat").field("taken", &self.taken).finish_non_exhaustive()
+    }
 }
 
 impl Chat {
@@ -59,6 +69,10 @@ impl Chat {
     /// Breaks down so often when it is used next.
     pub(crate) fn break_down(&self, times: u32) {
         *self.breakdowns.lock().unwrap() = times;
+    }
+
+    pub(crate) fn before_deliver(&self, look: impl FnMut() + Send + 'static) {
+        *self.before_deliver.lock().unwrap() = Some(Box::new(look));
     }
 
     fn may_break_down(&self) {
@@ -119,12 +133,25 @@ impl ResultDelivery for Chat {
     async fn deliver(&self, delivery: &Delivery) -> Result<DeliveryEnd, DeliveryError> {
         *self.attempts.lock().unwrap() += 1;
         self.may_break_down();
+        if let Some(look) = &mut *self.before_deliver.lock().unwrap() {
+            look();
+        }
         let known = *self.known.lock().unwrap();
         if known && self.taken.lock().unwrap().insert(delivery.key.clone()) {
             self.delivered.lock().unwrap().push(delivery.clone());
         }
         self.changed.notify_waiters();
         Ok(if known { DeliveryEnd::Delivered } else { DeliveryEnd::NotNow })
+    }
+
+    async fn told(
+        &self,
+        _: &WatchTarget,
+        mut keys: Vec<String>,
+    ) -> Result<Vec<String>, DeliveryError> {
+        let taken = self.taken.lock().unwrap();
+        keys.retain(|key| taken.contains(key));
+        Ok(keys)
     }
 
     fn workspace_for(&self, _: &WatchTarget) -> Option<PathBuf> {

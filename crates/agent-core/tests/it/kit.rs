@@ -361,6 +361,14 @@ impl SessionStore for HookedStore {
         self.inner.accept(prompt).await
     }
 
+    async fn taken(
+        &self,
+        target: &TargetId,
+        keys: Vec<PromptKey>,
+    ) -> Result<Vec<PromptKey>, StoreError> {
+        self.inner.taken(target, keys).await
+    }
+
     async fn waiting(&self, target: &TargetId) -> Result<Vec<Prompt>, StoreError> {
         self.inner.waiting(target).await
     }

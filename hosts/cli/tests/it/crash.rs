@@ -25,7 +25,7 @@ async fn a_result_that_came_while_the_chat_was_dead_is_delivered_once() {
     let (status, lines) = again.finish(SOON).await.unwrap();
     assert!(status.success(), "{status}");
     assert_eq!(lines.iter().filter(|line| line.contains("plum")).count(), 1, "{lines:?}");
-    assert!(world.watches().await.is_empty());
+    assert_eq!(world.watches().await, [] as [serde_json::Value; 0]);
 
     let mut third = world.chat(0);
     third.say("hello").await.unwrap();
@@ -55,7 +55,7 @@ async fn a_task_that_is_still_working_is_followed_on() {
     shows(&mut third, "News from demo: finished: plum").await;
     let (_, lines) = third.finish(SOON).await.unwrap();
     assert_eq!(lines.iter().filter(|line| line.contains("finished: plum")).count(), 1);
-    assert!(world.watches().await.is_empty());
+    assert_eq!(world.watches().await, [] as [serde_json::Value; 0]);
     assert_eq!(remote.received("plum"), 1);
 }
 
@@ -82,7 +82,7 @@ async fn a_lost_home_does_not_lose_the_task_that_the_workspace_names() {
     let mut again = world.chat(0);
     shows(&mut again, "News from demo: finished: plum").await;
     assert!(again.finish(SOON).await.unwrap().0.success());
-    assert!(world.watches().await.is_empty());
+    assert_eq!(world.watches().await, [] as [serde_json::Value; 0]);
     assert_eq!(remote.received("plum"), 1);
 }
 
@@ -103,5 +103,5 @@ async fn a_chat_killed_while_it_waits_for_an_agent_sends_nothing_twice() {
     let (_, lines) = again.finish(SOON).await.unwrap();
     assert_eq!(lines.iter().filter(|line| line.contains("finished: plum")).count(), 1, "{lines:?}");
     assert_eq!(remote.received("plum"), 1);
-    assert!(world.watches().await.is_empty());
+    assert_eq!(world.watches().await, [] as [serde_json::Value; 0]);
 }

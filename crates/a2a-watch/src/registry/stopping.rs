@@ -1,0 +1,68 @@
+//! The end of the registry: nothing begins any more, but what was told is written down.
+//!
+//! Between an outcome that is in its conversation and the tombstone of its watch there is a moment. A process that ends in
+//! good order does not end in it: whoever looks then would see a watch that has nothing to follow.
+
+use super::Registry;
+use super::jobs::JobEnd;
+use super::sending::Sent;
+use crate::machine::{WatchEffect, WatchEvent};
+use crate::record::WatchId;
+
+impl Registry {
+    /// A job ended after the registry did.
+    pub(super) fn on_late_job(&mut self, end: JobEnd) {
+        match end {
+            // Of a message that failed to leave its caller still hears.
+            JobEnd::Sent { command, message_id, sent: Sent::Failed { error, kept }, .. } => {
+                let error = self.explain(&command.order, error);
+                self.refuse_late(*command, &message_id, error, kept);
+            }
+            JobEnd::Delivered { id, result } => self.on_delivered(&id, result),
+            JobEnd::Ticket { of, confirmed: true } => self.on_ticket(of, true),
+            JobEnd::Wrote { id, result: Ok(true) } => self.feed(&id, WatchEvent::Written),
+            // The next process finds all of that as it stands.
+            JobEnd::Sent { .. }
+            | JobEnd::Ticket { .. }
+            | JobEnd::Wrote { .. }
+            | JobEnd::Read { .. }
+            | JobEnd::Opened { .. }
+            | JobEnd::Hinted { .. }
+            | JobEnd::StreamEnded { .. }
+            | JobEnd::Reloaded { .. }
+            | JobEnd::Registered { .. }
+            | JobEnd::Waited { .. }
+            | JobEnd::Asked { .. }
+            | JobEnd::SendClosed { .. }
+            | JobEnd::SendKept { .. }
+            | JobEnd::Lost { .. }
+            | JobEnd::Restored { .. }
+            | JobEnd::Recovered { .. }
+            | JobEnd::Marked { .. }
+            | JobEnd::Counted { .. }
+            | JobEnd::Viewed { .. }
+            | JobEnd::Done => {}
+        }
+    }
+
+    /// As [`Self::carry_out`], once the registry has stopped.
+    pub(super) fn carry_out_last(&mut self, id: &WatchId, effect: Option<WatchEffect>) {
+        let Some(followed) = self.watches.get(id) else { return };
+        self.views.changed(&followed.watch.record().workspace);
+        match effect {
+            Some(WatchEffect::Write) => self.spawn_watch_job(id, &WatchEffect::Write),
+            Some(WatchEffect::End) => {
+                self.watches.remove(id);
+            }
+            Some(
+                WatchEffect::Wait(_)
+                | WatchEffect::Read
+                | WatchEffect::Subscribe
+                | WatchEffect::Register
+                | WatchEffect::Deliver
+                | WatchEffect::Attend,
+            )
+            | None => {}
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! A process that ends in good order, or is killed, between an outcome that is told and the note that it was.
+
+use serde_json::json;
+use volcanic_a2a_watch::{SendEnd, SendError, SendState, SettleTicket, WatchState};
+
+use crate::agent::{Agent, OnSend};
+use crate::world::World;
+
+const WORKING: OnSend = OnSend::Task("TASK_STATE_WORKING");
+const DONE: OnSend = OnSend::Task("TASK_STATE_COMPLETED");
+
+/// The process is told to end while something enters the conversation.
+fn end_while_delivering(world: &World) {
+    let ending = world.ending();
+    world.chat.before_deliver(move || ending.cancel());
+}
+
+/// Nothing is told again by the next process, in days.
+async fn check_told_once(mut world: World, attempts: u32) {
+    world.chat.before_deliver(|| {});
+    world.restart().await;
+    world.pass(3 * 24 * 3600).await;
+    assert_eq!(world.chat.attempts(), attempts, "{:?}", world.chat.delivered());
+}
+
+/// Sends something that is done at once, and is to be told by its sender.
+async fn settled(world: &World) -> SettleTicket {
+    match world.send(world.order("hi"), 60).await {
+        Ok(SendEnd::Settled { settle: Some(settle), .. }) => settle,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn outcome_that_is_delivered_while_the_process_ends_leaves_no_watch() {
+    let mut world = World::new(Agent::new(WORKING));
+    world.hand_over().await;
+    world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Lisbon");
+    end_while_delivering(&world);
+    world.chat.wait_for(1).await;
+    world.shut_down().await;
+    assert_eq!((world.states(), world.pending()), (vec![WatchState::Done], Some(json!([]))));
+    check_told_once(world, 1).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn state_that_is_told_while_the_process_ends_is_noted_as_told() {
+    let mut world = World::new(Agent::new(OnSend::Task("TASK_STATE_AUTH_REQUIRED")));
+    end_while_delivering(&world);
+    world.hand_over().await;
+    world.chat.wait_for(1).await;
+    world.shut_down().await;
+    let watch = world.store.all_watches().remove(0);
+    assert_eq!((watch.state, watch.text.is_none()), (WatchState::Watching, true));
+    assert!(watch.told.iter().any(|told| told == "auth-required"), "{watch:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn outcome_that_its_caller_tells_while_the_process_ends_leaves_no_watch() {
+    let mut world = World::new(Agent::new(DONE));
+    let settle = settled(&world).await;
+    world.ending().cancel();
+    world.pass(1).await;
+    world.chat.commit(settle.delivery_key());
+    settle.confirm();
+    world.shut_down().await;
+    assert_eq!((world.states(), world.pending()), (vec![WatchState::Done], Some(json!([]))));
+    check_told_once(world, 0).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn reply_that_its_caller_tells_while_the_process_ends_leaves_no_open_message() {
+    let mut world = World::new(Agent::new(OnSend::Reply("Hello.")));
+    let end = world.send(world.order("hi"), 60).await;
+    let Ok(SendEnd::Replied { settle, .. }) = end else { panic!("{end:?}") };
+    world.ending().cancel();
+    world.pass(1).await;
+    world.chat.commit(settle.delivery_key());
+    settle.confirm();
+    world.shut_down().await;
+    assert_eq!(world.store.sends()[0].state, SendState::Known);
+}
+
+#[tokio::test(start_paused = true)]
+async fn unknown_outcome_that_is_told_while_the_process_ends_leaves_no_open_message() {
+    let mut world = World::new(Agent::new(OnSend::Nothing));
+    let end = world.send(world.order("hi"), 60).await;
+    let Err(SendError::Unknown { settle, .. }) = end else { panic!("{end:?}") };
+    end_while_delivering(&world);
+    drop(settle);
+    world.chat.wait_for(1).await;
+    world.shut_down().await;
+    assert_eq!(world.store.sends()[0].state, SendState::Ended);
+    check_told_once(world, 1).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn ticket_that_nobody_uses_does_not_keep_a_process_from_ending() {
+    let mut world = World::new(Agent::new(DONE));
+    let settle = settled(&world).await;
+    let begun = world.now();
+    world.shut_down().await;
+    assert!(world.now().duration_since(begun).as_secs() < 10, "it took {:?}", world.now() - begun);
+    assert_eq!(world.states(), [WatchState::Attended]);
+    drop(settle);
+    world.restart().await;
+    assert_eq!(world.chat.wait_for(1).await.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn outcome_that_was_told_just_before_a_kill_ends_its_watch_without_a_word_of_the_agent() {
+    let mut world = World::new(Agent::new(DONE));
+    let settle = settled(&world).await;
+    world.chat.commit(settle.delivery_key());
+    world.stop_hard().await;
+    drop(settle);
+    world.agent.set_unreachable(true);
+    world.restart().await;
+    world.reach(&[WatchState::Done]).await;
+    check_told_once(world, 0).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn status_that_told_the_outcome_just_before_a_kill_ends_the_watch_too() {
+    let mut world = World::new(Agent::new(WORKING));
+    world.hand_over().await;
+    world.reach(&[WatchState::Watching]).await;
+    world.agent.set_task("t1", "TASK_STATE_FAILED", "No seats.");
+    let report = world.watches.status(world.query("t1")).await.unwrap();
+    let settle = report.settle.unwrap();
+    world.chat.commit(settle.delivery_key());
+    world.stop_hard().await;
+    drop(settle);
+    world.agent.set_forgetting();
+    world.restart().await;
+    world.reach(&[WatchState::Done]).await;
+    check_told_once(world, 0).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn question_that_was_told_and_answered_before_a_kill_is_followed_on() {
+    let mut world = World::new(Agent::new(OnSend::Task("TASK_STATE_INPUT_REQUIRED")));
+    let settle = settled(&world).await;
+    world.chat.commit(settle.delivery_key());
+    settle.confirm();
+    world.reach(&[WatchState::Done]).await;
+    world.agent.on_send(WORKING);
+    let mut answer = world.order("Monday");
+    answer.task_id = Some("t1".into());
+    world.send(answer, 0).await.unwrap();
+    world.reach(&[WatchState::Done, WatchState::Watching]).await;
+    world.crash().await;
+    world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Booked.");
+    assert!(world.chat.wait_for(1).await[0].text.contains("Booked."));
+    world.reach_ends().await;
+}
