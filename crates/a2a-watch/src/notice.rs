@@ -1,5 +1,6 @@
 //! What the owner is told when a watch has no outcome to tell.
 
+use std::fmt;
 use std::time::Duration;
 
 use volcanic_a2a_client::{NoticeKind, render_notice, sanitize_remote_line};
@@ -122,8 +123,36 @@ pub(crate) fn not_imported(path: &str) -> String {
     )
 }
 
-/// Tasks of a moved or restored workspace are followed again, but for `left_out` of them.
-pub(crate) fn imported(watches: &[WatchRecord], left_out: usize) -> String {
+/// What of a list of tasks is not taken up.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Losses {
+    /// So many of its entries.
+    pub(crate) left_out: usize,
+    /// Whatever stood where it is damaged.
+    pub(crate) is_cut: bool,
+    /// Where the list is kept as it was.
+    pub(crate) aside: Option<&'static str>,
+}
+
+impl fmt::Display for Losses {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.left_out {
+            0 => {}
+            1 => f.write_str(" One more entry of the list could not be taken up.")?,
+            more => write!(f, " {more} more entries of the list could not be taken up.")?,
+        }
+        if self.is_cut {
+            f.write_str(" The list is damaged, so tasks may be missing.")?;
+        }
+        match self.aside {
+            Some(path) => write!(f, " It is kept as {path}."),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Tasks of a moved or restored workspace are followed again, but for what is lost.
+pub(crate) fn imported(watches: &[WatchRecord], losses: Losses) -> String {
     let tasks: Vec<_> = watches
         .iter()
         .map(|record| {
@@ -134,14 +163,9 @@ pub(crate) fn imported(watches: &[WatchRecord], left_out: usize) -> String {
             )
         })
         .collect();
-    let left_out = match left_out {
-        0 => String::new(),
-        1 => " One more entry of the list could not be taken up.".to_owned(),
-        more => format!(" {more} more entries of the list could not be taken up."),
-    };
     format!(
         "[A2A notice (watches imported)]\nThis workspace came with a list of tasks that were being followed: {}. They are \
-         followed again from here; their results are read anew and will be delivered to this conversation.{left_out}",
+         followed again from here; their results are read anew and will be delivered to this conversation.{losses}",
         if tasks.is_empty() { "none of them is usable".to_owned() } else { tasks.join(", ") }
     )
 }

@@ -3,12 +3,12 @@
 //! Anybody who can write into the workspace can write that file. So only agents of `agents.json` are asked, only for the
 //! task ids, and only where their entry points when they are asked first; kept texts are not looked at.
 
+mod list;
+
 use std::path::{Path, PathBuf};
 
-use jiff::Timestamp;
-use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
-use volcanic_a2a_client::{AgentEntry, AgentName, AgentsFile};
+use volcanic_a2a_client::{AgentEntry, AgentsFile};
 use volcanic_a2a_types::{ContextId, TaskId};
 use volcanic_base::{ConfineError, ConfinedDir};
 
@@ -18,26 +18,18 @@ use crate::delivery::{Delivery, DeliveryEnd};
 use crate::notice;
 use crate::record::{WatchId, WatchRecord, WatchTarget};
 use crate::store::WatchStoreError;
+use list::{List, Listed};
 
 /// The largest file that is read, in bytes: kept texts stand in it.
 const MAX_FILE: u64 = 16 << 20;
-/// Where a list that cannot be read is kept.
+/// Where a list that cannot be read, or not all of it, is kept.
 const ASIDE_FILE: &str = ".volcanic/a2a/pending.broken.json";
-/// The most tasks that are taken up.
-const MAX_TASKS: usize = 200;
 
-/// What is read of a watch in the file.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Listed {
-    agent: String,
-    task_id: String,
-    context_id: Option<String>,
-    started_at: Option<Timestamp>,
-    #[serde(default)]
-    hops: u32,
-    #[serde(rename = "ref")]
-    source_ref: Option<String>,
+/// A file, as far as it was read.
+enum Found {
+    Bytes(Vec<u8>),
+    /// It is larger than any list: so many bytes.
+    TooLarge(u64),
 }
 
 /// Imports for every known conversation whose workspace the store does not know. Returns the workspaces whose view stands
@@ -47,27 +39,38 @@ pub(super) async fn import_all(context: &Context) -> Result<Vec<PathBuf>, WatchS
     let mut views = Vec::new();
     for target in delivery.known_targets() {
         let Some(workspace) = delivery.workspace_for(&target) else { continue };
-        let Some(bytes) = read(&workspace).await else { continue };
+        let Some(found) = read(&workspace).await else { continue };
+        let is_replaced = if context.deps.store.knows_workspace(&workspace).await? {
+            true
+        } else {
+            match found {
+                Found::Bytes(bytes) => import(context, &target, &workspace, bytes).await?,
+                Found::TooLarge(size) => put_aside(context, &target, &workspace, size).await?,
+            }
+        };
         // A list that could not be taken up is the only trace of its tasks, so the view does not replace it.
-        if context.deps.store.knows_workspace(&workspace).await?
-            || import(context, &target, &workspace, bytes).await?
-        {
+        if is_replaced {
             views.push(workspace);
         }
     }
     Ok(views)
 }
 
-async fn read(workspace: &Path) -> Option<Vec<u8>> {
+async fn read(workspace: &Path) -> Option<Found> {
     let workspace = workspace.to_owned();
     let read = tokio::task::spawn_blocking(move || {
         let folder = ConfinedDir::open(workspace)?;
         // A process that was killed in the middle of writing a view left its temporary file.
         folder.sweep_temp_files(PENDING_FOLDER)?;
-        folder.read_to_limit(PENDING_FILE, MAX_FILE)
+        match folder.read_to_limit(PENDING_FILE, MAX_FILE) {
+            Err(ConfineError::TooLarge { .. }) => {
+                Ok(Found::TooLarge(folder.metadata(PENDING_FILE)?.len()))
+            }
+            read => read.map(Found::Bytes),
+        }
     });
     match read.await {
-        Ok(Ok(bytes)) => Some(bytes),
+        Ok(Ok(found)) => Some(found),
         Ok(Err(ConfineError::NotFound { .. })) => None,
         Ok(Err(error)) => {
             tracing::warn!(error = %error, "pending.json cannot be read");
@@ -80,27 +83,6 @@ async fn read(workspace: &Path) -> Option<Vec<u8>> {
     }
 }
 
-/// What a file lists, as far as it can be read.
-struct List {
-    listed: Vec<Listed>,
-    /// How many of its entries cannot be taken up.
-    left_out: usize,
-}
-
-fn parse(bytes: &[u8]) -> serde_json::Result<List> {
-    let entries: Vec<serde_json::Value> = serde_json::from_slice(bytes)?;
-    let count = entries.len();
-    let listed: Vec<Listed> = entries
-        .into_iter()
-        .filter_map(|entry| serde_json::from_value(entry).ok())
-        // No entry of agents.json can have another name.
-        .filter(|listed: &Listed| AgentName::new(&listed.agent).is_some())
-        .take(MAX_TASKS)
-        .collect();
-    let left_out = count - listed.len();
-    Ok(List { listed, left_out })
-}
-
 /// Imports what a file lists; whether the view may replace it.
 async fn import(
     context: &Context,
@@ -109,18 +91,16 @@ async fn import(
     bytes: Vec<u8>,
 ) -> Result<bool, WatchStoreError> {
     let key = format!("a2a-import:{:x}", Sha256::digest(&bytes));
-    let list = match parse(&bytes) {
-        Ok(list) => list,
-        Err(error) => {
-            tracing::warn!(error = %error, "pending.json of an unknown workspace is not what it should be");
-            return if set_aside(workspace, bytes).await {
-                tell(context, target, key, notice::not_imported(ASIDE_FILE)).await?;
-                Ok(true)
-            } else {
-                Ok(false)
-            };
-        }
-    };
+    let list = List::read(&bytes);
+    let is_lossy = !list.is_whole || list.left_out > 0;
+    let aside = if is_lossy && set_aside(workspace, bytes).await { Some(ASIDE_FILE) } else { None };
+    if list.listed.is_empty() && !list.is_whole {
+        tracing::warn!("pending.json of an unknown workspace is not what it should be");
+        let Some(aside) = aside else { return Ok(false) };
+        tell(context, target, key, notice::not_imported(aside)).await?;
+        return Ok(true);
+    }
+    let losses = notice::Losses { left_out: list.left_out, is_cut: !list.is_whole, aside };
     // A file that cannot be read now says nothing about where the agents are: each watch finds out when it can.
     let file = context.file(workspace).await.unwrap_or_default();
     let watches: Vec<_> = list
@@ -128,11 +108,11 @@ async fn import(
         .into_iter()
         .map(|listed| watch(context, target, workspace, &file, listed))
         .collect();
-    if watches.is_empty() && list.left_out == 0 {
+    if watches.is_empty() && !is_lossy {
         return Ok(true);
     }
     // Told before it is kept: a crash in between imports again, and the same key tells nothing twice.
-    tell(context, target, key, notice::imported(&watches, list.left_out)).await?;
+    tell(context, target, key, notice::imported(&watches, losses)).await?;
     context.deps.store.add_watches(&watches).await?;
     tracing::info!(watches = watches.len(), "watches of an unknown workspace imported");
     Ok(true)
@@ -156,7 +136,32 @@ async fn tell(
     }
 }
 
-/// Copies a file that cannot be read, so that the view does not replace the only trace of its tasks.
+/// Moves a file away that is too large for a list; whether it is gone.
+async fn put_aside(
+    context: &Context,
+    target: &WatchTarget,
+    workspace: &Path,
+    size: u64,
+) -> Result<bool, WatchStoreError> {
+    tracing::warn!(size, "pending.json of an unknown workspace is too large");
+    let key = format!("a2a-import:{size}");
+    // Told before it is done: a crash in between does both again, and the same key tells nothing twice.
+    tell(context, target, key, notice::not_imported(ASIDE_FILE)).await?;
+    let path = workspace.to_owned();
+    let moving = tokio::task::spawn_blocking(move || {
+        ConfinedDir::open(path)?.rename(PENDING_FILE, ASIDE_FILE)
+    });
+    match moving.await {
+        Ok(Ok(())) => Ok(true),
+        Ok(Err(error)) => {
+            tracing::warn!(error = %error, "pending.json could not be set aside");
+            Ok(false)
+        }
+        Err(error) => std::panic::resume_unwind(error.into_panic()),
+    }
+}
+
+/// Copies a file of which something is not taken up, so that the view does not replace the only trace of its tasks.
 async fn set_aside(workspace: &Path, bytes: Vec<u8>) -> bool {
     let workspace = workspace.to_owned();
     let copy = tokio::task::spawn_blocking(move || {

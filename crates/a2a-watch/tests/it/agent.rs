@@ -7,12 +7,47 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use bytes::Bytes;
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
+use tokio::time::Instant;
+
+/// How calls are put off.
+#[derive(Debug, Clone)]
+pub(crate) struct Refusal {
+    pub(crate) status: u16,
+    /// Names and values.
+    pub(crate) headers: Vec<(&'static str, String)>,
+    /// Whether the body is an error of the protocol.
+    pub(crate) speaks: bool,
+    /// Whether the card is refused as well.
+    pub(crate) hides: bool,
+}
+
+/// How the answer to a read comes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Slowness {
+    /// What comes at once, in bytes; at most all but one.
+    pub(crate) begins: usize,
+    /// Between two of the bytes that follow.
+    pub(crate) pause: Duration,
+    /// How many of those come at most.
+    pub(crate) stalls_after: usize,
+}
+
+/// A request as it came.
+#[derive(Debug, Clone)]
+pub(crate) struct Asked {
+    pub(crate) at: Instant,
+    pub(crate) method: String,
+    /// The task it is about; empty if there is none.
+    pub(crate) task: String,
+}
+
+const CANCELED: &str = "TASK_STATE_CANCELED";
 
 /// What a send does at the agent.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -50,11 +85,19 @@ struct Inner {
     unreachable: bool,
     stalls: bool,
     refuses_pushes: bool,
-    /// Every call but a send is put off by so many seconds.
-    busy_for: Option<u64>,
+    /// Every call but a send is refused so.
+    refusal: Option<Refusal>,
+    /// Tasks whose reads are answered slowly.
+    slow: HashMap<String, Slowness>,
+    /// When answers that came slowly were given up.
+    given_up: Vec<Instant>,
+    asked: Vec<Asked>,
+    heard: Arc<Notify>,
     forgets: bool,
     refuses_cancel: bool,
     same_task: bool,
+    /// What has ended stays as it is.
+    is_strict: bool,
     tasks: HashMap<String, Value>,
     calls: Vec<(String, Value)>,
     keys: Vec<Option<String>>,
@@ -112,7 +155,57 @@ impl Agent {
 
     /// Puts every call but a send off by so many seconds.
     pub(crate) fn set_busy(&self, busy_for: Option<u64>) {
-        self.lock().busy_for = busy_for;
+        let refusal = |seconds: u64| Refusal {
+            status: 429,
+            headers: vec![("retry-after", seconds.to_string())],
+            speaks: false,
+            hides: false,
+        };
+        self.refuse(busy_for.map(refusal));
+    }
+
+    /// Refuses every call but a send so.
+    pub(crate) fn refuse(&self, refusal: Option<Refusal>) {
+        self.lock().refusal = refusal;
+    }
+
+    /// Answers reads of a task slowly from now on.
+    pub(crate) fn answer_slowly(&self, id: &str, slowness: Slowness) {
+        self.lock().slow.insert(id.to_owned(), slowness);
+    }
+
+    /// Answers reads of a task as fast as it can again.
+    pub(crate) fn mend(&self, id: &str) {
+        self.lock().slow.remove(id);
+    }
+
+    /// When slow answers were given up.
+    pub(crate) fn given_up(&self) -> Vec<Instant> {
+        self.lock().given_up.clone()
+    }
+
+    /// Every request, the card's too, which has `card` for a method.
+    pub(crate) fn asked(&self) -> Vec<Asked> {
+        self.lock().asked.clone()
+    }
+
+    /// Waits for the first request after a moment; when it comes.
+    pub(crate) async fn next_asked(&self, since: Instant) -> Instant {
+        let heard = Arc::clone(&self.lock().heard);
+        loop {
+            let more = heard.notified();
+            if let Some(next) = self.asked().iter().map(|asked| asked.at).find(|at| *at > since) {
+                return next;
+            }
+            more.await;
+        }
+    }
+
+    /// When a task was read.
+    pub(crate) fn reads(&self, id: &str) -> Vec<Instant> {
+        let asked = self.asked().into_iter();
+        let reads = asked.filter(|asked| asked.method == "GetTask" && asked.task == id);
+        reads.map(|asked| asked.at).collect()
     }
 
     /// Makes the card longer by this many bytes.
@@ -131,6 +224,17 @@ impl Agent {
     /// Takes every further message for its first task.
     pub(crate) fn same_task(&self) {
         self.lock().same_task = true;
+    }
+
+    /// Leaves a task that has ended as it is: nobody cancels it or goes on with it.
+    pub(crate) fn strict(self) -> Self {
+        self.lock().is_strict = true;
+        self
+    }
+
+    /// The state of a task.
+    pub(crate) fn state(&self, id: &str) -> String {
+        self.lock().tasks[id]["status"]["state"].as_str().unwrap().to_owned()
     }
 
     pub(crate) fn before_send(&self, look: impl FnMut() + Send + 'static) {
@@ -165,7 +269,7 @@ impl Agent {
 
     /// Puts a task to its end, unless it has ended.
     pub(crate) fn complete(&self, id: &str) {
-        let is_over = self.lock().tasks[id]["status"]["state"] == "TASK_STATE_CANCELED";
+        let is_over = self.lock().tasks[id]["status"]["state"] == CANCELED;
         if !is_over {
             self.set_task(id, "TASK_STATE_COMPLETED", "Lisbon");
         }
@@ -243,9 +347,56 @@ fn file_parts() -> Value {
     json!([{"text": "Here it is."}, {"raw": "aGVsbG8=", "filename": "plan.txt"}])
 }
 
+impl Refusal {
+    fn response(&self, id: &Value) -> Response {
+        let error = json!({"code": -32603, "message": "later"});
+        let body = if self.speaks {
+            json!({"jsonrpc": "2.0", "id": id, "error": error}).to_string()
+        } else {
+            String::new()
+        };
+        let mut response = Response::builder().status(self.status);
+        for (name, value) in &self.headers {
+            response = response.header(*name, value);
+        }
+        response.body(Body::from(body)).unwrap()
+    }
+}
+
+/// Notes when an answer that is on its way is given up.
+struct OnItsWay(Agent);
+
+impl Drop for OnItsWay {
+    fn drop(&mut self) {
+        self.0.lock().given_up.push(Instant::now());
+    }
+}
+
+/// Sends a text a byte at a time.
+fn slowly(agent: Agent, text: String, slowness: Slowness) -> Response {
+    let body = async_stream::stream! {
+        let _noted = OnItsWay(agent);
+        let mut bytes = Bytes::from(text);
+        let begins = slowness.begins.min(bytes.len() - 1);
+        yield Ok::<_, std::io::Error>(bytes.split_to(begins));
+        for _ in 0..slowness.stalls_after.min(bytes.len()) {
+            tokio::time::sleep(slowness.pause).await;
+            yield Ok(bytes.split_to(1));
+        }
+        if !bytes.is_empty() {
+            std::future::pending::<()>().await;
+        }
+    };
+    Body::from_stream(body).into_response()
+}
+
 async fn card(State(agent): State<Agent>) -> Response {
     let mut inner = agent.lock();
     inner.cards += 1;
+    inner.asked.push(Asked { at: Instant::now(), method: "card".to_owned(), task: String::new() });
+    if let Some(refusal) = inner.refusal.as_ref().filter(|refusal| refusal.hides) {
+        return refusal.response(&Value::Null);
+    }
     if inner.unreachable {
         return StatusCode::SERVICE_UNAVAILABLE.into_response();
     }
@@ -268,6 +419,7 @@ async fn rpc(State(agent): State<Agent>, headers: HeaderMap, body: Bytes) -> Res
         let key = headers.get("x-api-key").map(|key| key.to_str().unwrap().to_owned());
         inner.keys.push(key);
         inner.calls.push((method.clone(), params.clone()));
+        inner.heard(&method, params["id"].as_str().unwrap_or_default());
         if inner.unreachable {
             return StatusCode::SERVICE_UNAVAILABLE.into_response();
         }
@@ -281,9 +433,8 @@ async fn rpc(State(agent): State<Agent>, headers: HeaderMap, body: Bytes) -> Res
         {
             look();
         }
-        if let Some(seconds) = inner.busy_for.filter(|_| method != "SendMessage") {
-            let headers = [(header::RETRY_AFTER, seconds.to_string())];
-            return (StatusCode::TOO_MANY_REQUESTS, headers).into_response();
+        if let Some(refusal) = inner.refusal.as_ref().filter(|_| method != "SendMessage") {
+            return refusal.response(&request["id"]);
         }
         inner.stalls
             || method == "SendMessage"
@@ -305,7 +456,11 @@ async fn rpc(State(agent): State<Agent>, headers: HeaderMap, body: Bytes) -> Res
             json!({"jsonrpc": "2.0", "id": request["id"], "error": {"code": code, "message": "not so"}})
         }
     };
-    axum::Json(envelope).into_response()
+    let slowness = agent.lock().slow.get(params["id"].as_str().unwrap_or_default()).copied();
+    match slowness.filter(|_| method == "GetTask") {
+        Some(slowness) => slowly(agent, envelope.to_string(), slowness),
+        None => axum::Json(envelope).into_response(),
+    }
 }
 
 fn stream(agent: &Agent, id: &Value, params: &Value) -> Response {
@@ -322,10 +477,16 @@ fn stream(agent: &Agent, id: &Value, params: &Value) -> Response {
             yield Ok(Bytes::from(text));
         }
     };
-    ([(header::CONTENT_TYPE, "text/event-stream")], Body::from_stream(body)).into_response()
+    ([("content-type", "text/event-stream")], Body::from_stream(body)).into_response()
 }
 
 impl Inner {
+    fn heard(&mut self, method: &str, task: &str) {
+        let (method, task) = (method.to_owned(), task.to_owned());
+        self.asked.push(Asked { at: Instant::now(), method, task });
+        self.heard.notify_waiters();
+    }
+
     fn answer(&mut self, method: &str, params: &Value) -> Result<Value, i64> {
         let id = params["id"].as_str().unwrap_or_default().to_owned();
         if self.forgets && method != "SendMessage" {
@@ -342,6 +503,10 @@ impl Inner {
             }
             "SubscribeToTask" => self.tasks.get(&id).cloned().ok_or(-32001),
             "CancelTask" if self.refuses_cancel => Err(-32002),
+            "CancelTask" if self.is_strict && self.has_ended(&id) => {
+                let task = self.tasks.get(&id).filter(|task| task["status"]["state"] == CANCELED);
+                task.cloned().ok_or(-32002)
+            }
             "CancelTask" => {
                 let task = self.tasks.get_mut(&id).ok_or(-32001)?;
                 task["status"] = json!({"state": "TASK_STATE_CANCELED"});
@@ -362,7 +527,9 @@ impl Inner {
 
     fn send(&mut self, params: &Value) -> Result<Value, i64> {
         let message = &params["message"];
+        let continued = message["taskId"].as_str().unwrap_or_default();
         match self.on_send.unwrap() {
+            _ if self.is_strict && self.has_ended(continued) => Err(-32004),
             OnSend::Refuse(code) => Err(code),
             OnSend::Odd => {
                 let mut task = self.work(message, "TASK_STATE_WORKING");
@@ -396,6 +563,13 @@ impl Inner {
                 Ok(json!({"task": self.work(message, "TASK_STATE_WORKING")}))
             }
         }
+    }
+
+    fn has_ended(&self, id: &str) -> bool {
+        let ends = [CANCELED, "TASK_STATE_COMPLETED", "TASK_STATE_FAILED"];
+        self.tasks
+            .get(id)
+            .is_some_and(|task| ends.iter().any(|end| task["status"]["state"] == *end))
     }
 
     fn work(&mut self, message: &Value, state: &str) -> Value {

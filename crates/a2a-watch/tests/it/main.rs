@@ -9,6 +9,8 @@ mod asking;
 #[cfg(test)]
 mod ending;
 #[cfg(test)]
+mod faults;
+#[cfg(test)]
 mod files;
 #[cfg(test)]
 mod importing;

@@ -1,0 +1,92 @@
+//! The wall clock is set, a machine sleeps: no watch gives up early, none asks more than once too often, none waits longer.
+
+use std::time::Duration;
+
+use volcanic_base::Chance;
+use volcanic_testkit::{FaultSeed, drawn_below, drawn_from};
+
+use crate::agent::{Agent, OnSend};
+use crate::world::World;
+
+const WORKING: OnSend = OnSend::Task("TASK_STATE_WORKING");
+const HOUR: i64 = 3600;
+const DAY: i64 = 24 * HOUR;
+/// Jumps of the wall clock, in seconds. One hour is also what a change to summer time does to a machine that keeps local
+/// time. What goes ahead is as well what a suspended machine sees when it wakes.
+const JUMPS: [i64; 8] = [HOUR, -HOUR, DAY, -DAY, 8 * HOUR, -300, 300, 60];
+/// Jumps in one world.
+const JUMPS_EACH: usize = 5;
+const WATCHES: usize = 8;
+/// Between two reads of a watch that has been polling for a while, in seconds.
+const PACE: u64 = 300;
+/// How often clocks are compared, in seconds.
+const LOOK: u64 = 30;
+
+fn jump(world: &World, by: i64) {
+    if by < 0 { world.jump_back(by.unsigned_abs()) } else { world.jump(by.unsigned_abs()) }
+}
+
+/// So many watches that read every five minutes. What each read writes for people to see is of no interest here.
+async fn at_pace(timeout: Duration) -> World {
+    let world = World::with(Agent::new(WORKING), |config| {
+        config.watch_timeout = timeout;
+        config.view_gap = Duration::from_hours(24 * 30);
+    });
+    for _ in 0..WATCHES {
+        world.hand_over().await;
+    }
+    world.pass(15 + 30 + 60 + 120 + 10).await;
+    world
+}
+
+fn counts(world: &World) -> Vec<usize> {
+    (1..=WATCHES).map(|number| world.agent.reads(&format!("t{number}")).len()).collect()
+}
+
+/// One jump, or one that is taken back soon after, and what the watches do after it.
+async fn jump_and_judge(world: &World, chance: &Chance) {
+    world.pass(drawn_below(chance, 400) as u64).await;
+    let by = *drawn_from(chance, &JUMPS);
+    let is_taken_back = drawn_below(chance, 3) == 0;
+    let left =
+        world.watches.watches(None).await.iter().filter_map(|watch| watch.next_check_in).max();
+    let before = counts(world);
+    let is_overdue = left.is_some_and(|left| left.as_secs().cast_signed() < by);
+    jump(world, by);
+    let mut jumps = 1;
+    if is_taken_back {
+        world.pass(1 + drawn_below(chance, 100) as u64).await;
+        jump(world, -by);
+        jumps += 1;
+    }
+    let what = format!("{by} s, taken back: {is_taken_back}");
+    world.pass(LOOK + 1).await;
+    let soon = counts(world);
+    if is_overdue && !is_taken_back && by > 0 {
+        let all_read = before.iter().zip(&soon).all(|(before, soon)| soon > before);
+        assert!(all_read, "{what}: what was due was put off: {before:?} {soon:?}");
+    }
+    world.pass(3 * PACE - LOOK - 1).await;
+    for (number, (before, after)) in before.iter().zip(counts(world)).enumerate() {
+        let reads = after - before;
+        assert!((2..=3 + jumps).contains(&reads), "{what}: t{} was read {reads} times", number + 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn clock_that_jumps_makes_no_storm_and_puts_nothing_off() {
+    let seed = FaultSeed::new();
+    for round in 0..FaultSeed::times(14) {
+        let chance = seed.round(round);
+        let world = at_pace(Duration::from_hours(24 * 365)).await;
+        for _ in 0..JUMPS_EACH {
+            jump_and_judge(&world, &chance).await;
+        }
+        for number in 1..=WATCHES {
+            world.agent.set_task(&format!("t{number}"), "TASK_STATE_COMPLETED", "Lisbon");
+        }
+        world.pass(PACE + LOOK).await;
+        assert_eq!(world.chat.delivered().len(), WATCHES);
+        assert_eq!(world.chat.attempts() as usize, WATCHES);
+    }
+}
