@@ -16,6 +16,7 @@ use tokio::{
 
 mod actor;
 mod blame;
+mod following;
 mod models;
 mod peer;
 mod play;
@@ -59,7 +60,7 @@ pub struct InteropPlan {
     /// The `volcanic-telegram` binary.
     #[arg(long)]
     pub bot: PathBuf,
-    /// Every row in one column only; the columns take turns.
+    /// Every row in one column only; the columns take turns. Fewer tasks are followed.
     #[arg(long)]
     pub quick: bool,
     /// Only cells whose name contains this, such as `cancel (tool)` or `0.3.26`.
@@ -109,9 +110,11 @@ impl InteropPlan {
 pub async fn run(plan: &InteropPlan) -> Result<InteropReport> {
     let began = Instant::now();
     let jobs = plan.jobs();
+    let following = following::jobs(plan);
     let folder = tempfile::tempdir()?;
     let models = plan.wants(models::NAME);
     let mut wanted: Vec<_> = jobs.iter().map(|job| (job.column.sdk(), job.is_broken)).collect();
+    wanted.extend(following.iter().map(|job| (job.column.sdk(), job.is_broken)));
     if models {
         wanted.push((Column::PythonRpc.sdk(), false));
     }
@@ -139,6 +142,7 @@ pub async fn run(plan: &InteropPlan) -> Result<InteropReport> {
         report.add_models(models::round_trip(&plan, &peers).await);
     }
     report.settle_blame();
+    report.following = following::run(&plan, &peers, following).await?;
     report.took = began.elapsed();
     if !report.is_green() {
         println!("what the agents complained about stands in {}", folder.keep().display());

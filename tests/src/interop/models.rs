@@ -1,9 +1,6 @@
 //! The model adapter against a model server that nobody here wrote.
 
-use std::{
-    net::{Ipv4Addr, SocketAddr},
-    time::Duration,
-};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::json;
@@ -12,7 +9,7 @@ use volcanic_testkit::{Program, RecordingProxy};
 use super::{
     InteropPlan,
     actor::Player,
-    peer::{Column, Peers, await_listener, free_port},
+    peer::{Column, Peers, Port, await_listener},
     scene::{Scene, word},
 };
 
@@ -38,11 +35,11 @@ pub(super) async fn round_trip(plan: &InteropPlan, peers: &Peers) -> Result<()> 
     ] });
     let file = scene.folder().join("fixtures.json");
     std::fs::write(&file, fixtures.to_string())?;
-    let port = free_port().await?;
-    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    let port = Port::reserve()?;
+    let address = port.address();
     let _server =
         Program::new("the model server", plan.peers.join("aimock/node_modules/.bin/llmock"))
-            .args(["-p", &port.to_string(), "-f"])
+            .args(["-p", &address.port().to_string(), "-f"])
             .arg(&file)
             .quiet()
             .start()?;

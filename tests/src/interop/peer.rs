@@ -4,6 +4,7 @@ use std::{
     collections::HashMap,
     fmt,
     fs::File,
+    io,
     net::{Ipv4Addr, SocketAddr},
     path::Path,
     time::Duration,
@@ -11,7 +12,7 @@ use std::{
 
 use anyhow::{Context as _, Result, bail};
 use tokio::{
-    net::{TcpListener, TcpStream},
+    net::{TcpListener, TcpSocket, TcpStream},
     time::{Instant, sleep},
 };
 use volcanic_testkit::{Process, Program};
@@ -102,7 +103,7 @@ impl fmt::Display for Column {
 /// The agents that run: each SDK's as it should be, and one that gets every scenario wrong.
 pub(super) struct Peers {
     addresses: HashMap<(Sdk, bool), SocketAddr>,
-    _processes: Vec<Process>,
+    _processes: Vec<(Process, Port)>,
 }
 
 impl Peers {
@@ -118,17 +119,11 @@ impl Peers {
             if addresses.contains_key(&(sdk, is_broken)) {
                 continue;
             }
-            let port = free_port().await?;
+            let port = Port::reserve()?;
+            addresses.insert((sdk, is_broken), port.address());
             let errors = folder.join(format!("{sdk:?}-{is_broken}.stderr"));
-            let errors = File::create(&errors).context("failed to make the peer's log")?;
-            let process = program(plan, sdk)
-                .env("PORT", port.to_string())
-                .env("KEY", KEY)
-                .env("BREAK", if is_broken { "1" } else { "" })
-                .errors_into(errors)
-                .start()?;
-            addresses.insert((sdk, is_broken), SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
-            processes.push(process);
+            let process = spawn_peer(plan, sdk, is_broken, &port, None, &errors)?;
+            processes.push((process, port));
         }
         for address in addresses.values() {
             await_listener(*address).await?;
@@ -143,19 +138,79 @@ impl Peers {
     }
 }
 
+/// Starts an agent and waits until it listens. With `store` it keeps its tasks there, if its SDK can.
+pub(super) async fn start_peer(
+    plan: &InteropPlan,
+    sdk: Sdk,
+    is_broken: bool,
+    port: &Port,
+    store: Option<&Path>,
+    errors: &Path,
+) -> Result<Process> {
+    let process = spawn_peer(plan, sdk, is_broken, port, store, errors)?;
+    await_listener(port.address()).await?;
+    Ok(process)
+}
+
+fn spawn_peer(
+    plan: &InteropPlan,
+    sdk: Sdk,
+    is_broken: bool,
+    port: &Port,
+    store: Option<&Path>,
+    errors: &Path,
+) -> Result<Process> {
+    let errors = File::options().append(true).create(true).open(errors);
+    let program = program(plan, sdk)
+        .env("PORT", port.address().port().to_string())
+        .env("KEY", KEY)
+        .env("BREAK", if is_broken { "1" } else { "" })
+        .env("STORE", store.map(Path::as_os_str).unwrap_or_default())
+        .errors_into(errors.context("failed to make the peer's log")?);
+    Ok(program.start()?)
+}
+
 fn program(plan: &InteropPlan, sdk: Sdk) -> Program {
+    // What both Python agents have in common.
+    let shared = plan.peers.join("python");
     match sdk {
         Sdk::Python => Program::new("the Python peer", &plan.python)
-            .arg(plan.peers.join("a2a-python/agent.py")),
+            .arg(plan.peers.join("a2a-python/agent.py"))
+            .env("PYTHONPATH", shared),
         Sdk::Python03 => Program::new("the Python peer of 0.3", &plan.python_03)
-            .arg(plan.peers.join("a2a-python-0.3/agent.py")),
+            .arg(plan.peers.join("a2a-python-0.3/agent.py"))
+            .env("PYTHONPATH", shared),
         Sdk::Rust => Program::new("the Rust peer", &plan.rust_peer),
     }
 }
 
-/// A port that nothing listens on now.
-pub(super) async fn free_port() -> Result<u16> {
-    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?.local_addr()?.port())
+/// A loopback port that nobody else is given as long as this lives: it is bound, and only whoever names it can listen there.
+#[derive(Debug)]
+pub(super) struct Port {
+    address: SocketAddr,
+    _bound: TcpSocket,
+}
+
+impl Port {
+    /// Takes a free port.
+    pub(super) fn reserve() -> io::Result<Self> {
+        let bound = TcpSocket::new_v4()?;
+        bound.set_reuseaddr(true)?;
+        bound.bind((Ipv4Addr::LOCALHOST, 0).into())?;
+        Ok(Self { address: bound.local_addr()?, _bound: bound })
+    }
+
+    pub(super) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Listens there.
+    pub(super) fn listen(&self) -> io::Result<TcpListener> {
+        let socket = TcpSocket::new_v4()?;
+        socket.set_reuseaddr(true)?;
+        socket.bind(self.address)?;
+        socket.listen(1024)
+    }
 }
 
 /// Waits until somebody listens there.

@@ -1,9 +1,6 @@
 //! The bot, because only a host with a listener can be pushed to.
 
-use std::{
-    net::{Ipv4Addr, SocketAddr},
-    time::Duration,
-};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
@@ -11,7 +8,7 @@ use volcanic_testkit::{BotApi, Program, RecordingProxy};
 
 use super::{
     InteropPlan,
-    peer::{await_listener, free_port},
+    peer::{Port, await_listener},
     scene::Scene,
     wire::Operation,
 };
@@ -29,7 +26,8 @@ const OWNER: i64 = 111_111_111;
 pub(super) async fn play(plan: &InteropPlan, scene: &mut Scene) -> Result<()> {
     let word = scene.word.clone();
     let telegram = BotApi::start().await?;
-    let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port().await?));
+    let port = Port::reserve()?;
+    let listen = port.address();
     let route = RecordingProxy::start(listen).await?;
     let settings =
         scene.folder().join(format!("telegram-workspaces/{OWNER}")).join(".volcanic/a2a");

@@ -8,10 +8,10 @@ use std::{
 
 use anyhow::Result;
 
-use super::{blame::Blame, peer::Column, scenario::Row};
+use super::{blame::Blame, following::FollowingReport, peer::Column, scenario::Row};
 
 /// How wide a column of the matrix is.
-const WIDTH: usize = 18;
+pub(super) const WIDTH: usize = 18;
 
 /// What a cell came to.
 #[derive(Debug)]
@@ -34,17 +34,18 @@ pub struct InteropReport {
     sound: HashMap<(Row, Column), Verdict>,
     broken: HashMap<(Row, Column), Verdict>,
     models: Option<Result<(), String>>,
+    pub(super) following: FollowingReport,
     pub(super) took: Duration,
 }
 
 /// How many cells came to what.
 #[derive(Debug, Default)]
-struct Counts {
-    green: usize,
-    proven: usize,
-    peer: usize,
-    not_applicable: usize,
-    red: usize,
+pub(super) struct Counts {
+    pub(super) green: usize,
+    pub(super) proven: usize,
+    pub(super) peer: usize,
+    pub(super) not_applicable: usize,
+    pub(super) red: usize,
 }
 
 impl InteropReport {
@@ -107,7 +108,7 @@ impl InteropReport {
     }
 
     fn counts(&self) -> Counts {
-        let mut counts = Counts::default();
+        let mut counts = self.following.counts();
         for verdict in self.sound.values() {
             match verdict {
                 Verdict::Green => counts.green += 1,
@@ -187,6 +188,10 @@ impl fmt::Display for InteropReport {
         )?;
         for note in notes {
             writeln!(f, "{note}")?;
+        }
+        if !self.following.is_empty() {
+            let took = self.following.took.as_secs_f32();
+            writeln!(f, "\n{}following took {took:.0} s", self.following)?;
         }
         if let Some(models) = &self.models {
             let verdict = if models.is_ok() { "green" } else { "RED" };

@@ -123,6 +123,14 @@ impl Call {
         Self { operation, binding, request, params, answer }
     }
 
+    /// Whether the request names a task, or the answer does.
+    pub(super) fn is_about(&self, task: &str) -> bool {
+        let answer = self.answer.as_ref().map(|answer| String::from_utf8_lossy(&answer.body));
+        self.request.first.contains(task)
+            || self.params.to_string().contains(task)
+            || answer.is_some_and(|answer| answer.contains(task))
+    }
+
     /// A header of the request.
     pub(super) fn header(&self, name: &str) -> Option<&str> {
         self.request.header(name)

@@ -1,6 +1,9 @@
 //! What the agent answers, by the first word of a message.
 
-use std::time::Duration;
+use std::{
+    hash::{DefaultHasher, Hash, Hasher},
+    time::Duration,
+};
 
 use a2a::{
     A2AError, Artifact, Message, Part, PartContent, Role, StreamResponse, Task,
@@ -10,8 +13,16 @@ use a2a_server::{AgentExecutor, ExecutorContext};
 use futures::stream::{self, BoxStream, StreamExt};
 use serde_json::json;
 
+use crate::gates;
+
 /// Between two pieces of an answer, in seconds.
 const PAUSE: f64 = 0.4;
+
+/// The longest moment that a task goes on after its gate was opened, in milliseconds.
+const MOMENT: u64 = 1500;
+
+/// How long a tale is, in lines.
+const LINES: u32 = 60;
 
 /// The agent; a broken one gets every scenario wrong in one point.
 pub struct Agent {
@@ -21,6 +32,8 @@ pub struct Agent {
 /// One step of an answer.
 enum Step {
     Sleep(f64),
+    /// Until the gate is open.
+    Gate(String),
     Status(TaskState, Option<String>),
     /// An artifact, and whether it goes on with the one before.
     Artifact(Artifact, bool),
@@ -51,6 +64,24 @@ fn later(seconds: &str, words: String) -> Vec<Step> {
     let seconds = seconds.parse().unwrap_or(1.0);
     let mut steps = vec![Step::Status(TaskState::Working, None), Step::Sleep(seconds)];
     steps.extend(answer(words));
+    steps
+}
+
+fn tale(word: &str) -> String {
+    (1..=LINES).map(|number| format!("line {number} of {word}\n")).collect()
+}
+
+/// Works until the gate is open and a moment longer, which the word decides, then tells a tale.
+fn behind(gate: &str, word: &str, told: &str) -> Vec<Step> {
+    let mut hasher = DefaultHasher::new();
+    word.hash(&mut hasher);
+    let moment = Duration::from_millis(hasher.finish() % MOMENT).as_secs_f64();
+    let mut steps = vec![
+        Step::Status(TaskState::Working, None),
+        Step::Gate(gate.to_owned()),
+        Step::Sleep(moment),
+    ];
+    steps.extend(answer(tale(told)));
     steps
 }
 
@@ -143,6 +174,8 @@ impl Agent {
             ("slow", true) => later(first, "gone".to_owned()),
             ("slow", false) => later(first, format!("slow: {second}")),
             ("steps", broken) => pieces(first, second, broken),
+            ("tale", true) => behind(first, second, &second.chars().rev().collect::<String>()),
+            ("follow" | "tale", _) => behind(first, second, second),
             ("hold", _) => later(first, format!("held: {second}")),
             _ => status(TaskState::Failed, format!("what is {verb}?")),
         }
@@ -179,6 +212,10 @@ impl AgentExecutor for Agent {
                 Some(Ok(match step {
                     Step::Sleep(seconds) => {
                         tokio::time::sleep(Duration::from_secs_f64(seconds)).await;
+                        return None;
+                    }
+                    Step::Gate(name) => {
+                        gates::passed(&name).await;
                         return None;
                     }
                     Step::Status(state, words) => status_update(task_id, context_id, state, words),

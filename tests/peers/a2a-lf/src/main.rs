@@ -1,8 +1,10 @@
 //! The interop agent on the official Rust SDK: JSON-RPC and HTTP+JSON, one agent per kind of card.
 //!
-//! The same kinds of card, scenarios and variables as `../a2a-python/agent.py`; that file says what each does.
+//! The same kinds of card, scenarios and variables as `../python/interop_peer.py`, which says what each does, but that the SDK
+//! keeps tasks in memory alone.
 
 mod answers;
+mod gates;
 mod odd;
 
 use std::{collections::HashMap, sync::Arc};
@@ -22,13 +24,13 @@ use axum::{
     http::{StatusCode, header},
     middleware::{self, Next},
     response::{IntoResponse, Response},
-    routing::get,
+    routing::{get, post},
     serve::ListenerExt,
 };
 use tower::ServiceExt;
 
 use answers::Agent;
-use odd::OddHandler;
+use odd::{Deaf, OddHandler};
 
 /// The agents, by the first segment of their path.
 const KINDS: [&str; 4] = ["open", "still", "quiet", "keyed"];
@@ -101,7 +103,7 @@ fn agent(kind: &'static str, broken: bool) -> Router {
         .with_default_input_modes(INPUT_MODES.map(str::to_owned).to_vec())
         .with_capabilities(capabilities(kind, broken));
     if broken {
-        handler = handler.with_push_config_store(InMemoryPushConfigStore::new());
+        handler = handler.with_push_config_store(Deaf::default());
     } else {
         // The webhook of the interop run is on loopback, which the SDK's guard refuses.
         let sender = HttpPushSender::new(Some(HttpPushSenderConfig {
@@ -136,7 +138,8 @@ async fn main() {
     let port: u16 = std::env::var("PORT").expect("PORT is set").parse().expect("PORT is a number");
     let broken = std::env::var("BREAK").is_ok_and(|value| !value.is_empty());
     let key = std::env::var("KEY").unwrap_or_default();
-    let mut app = KINDS.iter().fold(Router::new(), |app, kind| app.merge(agent(kind, broken)));
+    let app = Router::new().route("/gates/{name}", post(gates::open));
+    let mut app = KINDS.iter().fold(app, |app, kind| app.merge(agent(kind, broken)));
     if !broken {
         app = app
             .layer(middleware::from_fn(move |request, next| check_key(key.clone(), request, next)));

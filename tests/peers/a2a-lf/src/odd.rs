@@ -1,15 +1,18 @@
 //! The SDK's handler with what no executor can do: deviations that agents in the wild have.
 
 use a2a::{
-    A2AError, AgentCard, CancelTaskRequest, DeleteTaskPushNotificationConfigRequest,
+    A2AError, AgentCard, Artifact, CancelTaskRequest, DeleteTaskPushNotificationConfigRequest,
     GetExtendedAgentCardRequest, GetTaskPushNotificationConfigRequest, GetTaskRequest,
     ListTaskPushNotificationConfigsRequest, ListTaskPushNotificationConfigsResponse,
-    ListTasksRequest, ListTasksResponse, SendMessageRequest, SendMessageResponse, StreamResponse,
-    SubscribeToTaskRequest, Task, TaskPushNotificationConfig,
+    ListTasksRequest, ListTasksResponse, Part, SendMessageRequest, SendMessageResponse,
+    StreamResponse, SubscribeToTaskRequest, Task, TaskPushNotificationConfig, TaskState,
+    TaskStatus,
 };
-use a2a_server::{DefaultRequestHandler, RequestHandler, ServiceParams};
+use a2a_server::{
+    DefaultRequestHandler, InMemoryPushConfigStore, PushConfigStore, RequestHandler, ServiceParams,
+};
 use async_trait::async_trait;
-use futures::stream::BoxStream;
+use futures::{StreamExt, stream::BoxStream};
 
 pub struct OddHandler {
     inner: DefaultRequestHandler,
@@ -20,6 +23,33 @@ impl OddHandler {
     pub fn new(inner: DefaultRequestHandler, broken: bool) -> Self {
         Self { inner, broken }
     }
+}
+
+/// What a broken agent says of a task that it does not know.
+fn made_up(id: String) -> Task {
+    let artifact = Artifact {
+        artifact_id: "response".into(),
+        name: None,
+        description: None,
+        parts: vec![Part::text("made up")],
+        metadata: None,
+        extensions: None,
+    };
+    let status = TaskStatus { state: TaskState::Completed, message: None, timestamp: None };
+    Task {
+        id,
+        context_id: String::new(),
+        status,
+        artifacts: Some(vec![artifact]),
+        history: None,
+        metadata: None,
+    }
+}
+
+/// Whether a task is one whose stream ends before it tells of the end.
+fn is_followed(task: &Task) -> bool {
+    let said = task.history.iter().flatten().next().and_then(|message| message.text());
+    said.is_some_and(|said| said.starts_with("follow "))
 }
 
 type Events = BoxStream<'static, Result<StreamResponse, A2AError>>;
@@ -51,7 +81,11 @@ impl RequestHandler for OddHandler {
         params: &ServiceParams,
         req: GetTaskRequest,
     ) -> Result<Task, A2AError> {
-        self.inner.get_task(params, req).await
+        let id = req.id.clone();
+        match self.inner.get_task(params, req).await {
+            Err(_) if self.broken => Ok(made_up(id)),
+            read => read,
+        }
     }
 
     async fn list_tasks(
@@ -83,7 +117,16 @@ impl RequestHandler for OddHandler {
         params: &ServiceParams,
         req: SubscribeToTaskRequest,
     ) -> Result<Events, A2AError> {
-        self.inner.subscribe_to_task(params, req).await
+        let asked = GetTaskRequest { id: req.id.clone(), history_length: None, tenant: None };
+        let events = self.inner.subscribe_to_task(params, req).await?;
+        if self.broken && is_followed(&self.inner.get_task(params, asked).await?) {
+            let goes_on = |event: &Result<StreamResponse, A2AError>| {
+                let ends = matches!(event, Ok(StreamResponse::StatusUpdate(update)) if update.status.state.is_terminal());
+                std::future::ready(!ends)
+            };
+            return Ok(events.take_while(goes_on).boxed());
+        }
+        Ok(events)
     }
 
     async fn create_push_config(
@@ -124,5 +167,38 @@ impl RequestHandler for OddHandler {
         req: GetExtendedAgentCardRequest,
     ) -> Result<AgentCard, A2AError> {
         self.inner.get_extended_agent_card(params, req).await
+    }
+}
+
+/// Webhooks, without those of watches: nobody is called who waits for it. (A sender that fails would keep the SDK from noting
+/// that a task has ended.)
+#[derive(Default)]
+pub struct Deaf(InMemoryPushConfigStore);
+
+#[async_trait]
+impl PushConfigStore for Deaf {
+    async fn save(
+        &self,
+        config: TaskPushNotificationConfig,
+    ) -> Result<TaskPushNotificationConfig, A2AError> {
+        self.0.save(config).await
+    }
+
+    async fn get(&self, task_id: &str, id: &str) -> Result<TaskPushNotificationConfig, A2AError> {
+        self.0.get(task_id, id).await
+    }
+
+    async fn list(&self, task_id: &str) -> Result<Vec<TaskPushNotificationConfig>, A2AError> {
+        let mut configs = self.0.list(task_id).await?;
+        configs.retain(|config| !config.url.contains("/a2a/push/"));
+        Ok(configs)
+    }
+
+    async fn delete(&self, task_id: &str, id: &str) -> Result<(), A2AError> {
+        self.0.delete(task_id, id).await
+    }
+
+    async fn delete_all(&self, task_id: &str) -> Result<(), A2AError> {
+        self.0.delete_all(task_id).await
     }
 }

@@ -1,0 +1,278 @@
+//! A proxy that does harm: it delays answers, cuts connections at random bytes and stops listening for a while. It keeps what
+//! passed, as evidence.
+
+use std::{
+    io,
+    net::SocketAddr,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{
+        TcpListener, TcpStream,
+        tcp::{OwnedReadHalf, OwnedWriteHalf},
+    },
+    task::JoinSet,
+};
+use tokio_util::sync::CancellationToken;
+use volcanic_base::Chance;
+use volcanic_testkit::Exchange;
+
+use crate::interop::peer::Port;
+
+/// The longest delay of a piece of an answer.
+const DELAY: Duration = Duration::from_millis(150);
+
+/// A connection that is cut lets at most so many bytes of answers pass first: a stream fewer than a tale has, another one
+/// about as many.
+const STREAM_PASSES: f64 = 1200.0;
+const PASSES: f64 = 3000.0;
+
+/// The most bytes kept of one direction of one connection.
+const KEPT: usize = 4 << 20;
+
+/// Forwards to an agent and does it harm when told so. Ends when dropped.
+pub(super) struct FaultyProxy {
+    port: Port,
+    shared: Arc<Shared>,
+    listening: JoinSet<()>,
+    stop: CancellationToken,
+}
+
+struct Shared {
+    upstream: SocketAddr,
+    record: Mutex<Vec<Exchange>>,
+    chance: Chance,
+    delays: AtomicBool,
+    /// How many connections may still be cut.
+    cuts_left: AtomicUsize,
+    cuts: AtomicUsize,
+}
+
+/// The connection was cut on purpose.
+struct Cut;
+
+impl FaultyProxy {
+    pub(super) fn start(upstream: SocketAddr) -> io::Result<Self> {
+        let shared = Arc::new(Shared {
+            upstream,
+            record: Mutex::default(),
+            chance: Chance::from_os(),
+            delays: AtomicBool::new(false),
+            cuts_left: AtomicUsize::new(0),
+            cuts: AtomicUsize::new(0),
+        });
+        let (listening, stop) = (JoinSet::new(), CancellationToken::new());
+        let mut proxy = Self { port: Port::reserve()?, shared, listening, stop };
+        proxy.come_back()?;
+        Ok(proxy)
+    }
+
+    pub(super) fn address(&self) -> SocketAddr {
+        self.port.address()
+    }
+
+    /// From now on every piece of an answer comes late.
+    pub(super) fn delay(&self) {
+        self.shared.delays.store(true, Ordering::SeqCst);
+    }
+
+    /// Cuts so many connections from now on, each after some bytes of answers.
+    pub(super) fn cut(&self, count: usize) {
+        self.shared.cuts_left.store(count, Ordering::SeqCst);
+    }
+
+    /// How many connections were cut.
+    pub(super) fn cuts(&self) -> usize {
+        self.shared.cuts.load(Ordering::SeqCst)
+    }
+
+    /// Stops listening and closes every connection; the port stays taken, so that nobody else gets it.
+    pub(super) async fn go_down(&mut self) {
+        self.stop.cancel();
+        while self.listening.join_next().await.is_some() {}
+    }
+
+    /// Listens again.
+    pub(super) fn come_back(&mut self) -> io::Result<()> {
+        let listener = self.port.listen()?;
+        self.stop = CancellationToken::new();
+        self.listening.spawn(accept(listener, Arc::clone(&self.shared), self.stop.clone()));
+        Ok(())
+    }
+
+    /// Everything that passed so far, a connection each.
+    pub(super) fn exchanges(&self) -> Vec<Exchange> {
+        self.shared.record().clone()
+    }
+}
+
+impl Shared {
+    fn record(&self) -> MutexGuard<'_, Vec<Exchange>> {
+        self.record.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn keep(&self, place: usize, bytes: &[u8], direction: fn(&mut Exchange) -> &mut Vec<u8>) {
+        let kept = direction(&mut self.record()[place]).len();
+        let room = KEPT.saturating_sub(kept).min(bytes.len());
+        direction(&mut self.record()[place]).extend_from_slice(&bytes[..room]);
+    }
+
+    /// How many of the bytes of an answer may pass, when `left` may before the connection is cut; decided as soon as
+    /// connections are cut.
+    fn passes(&self, left: &mut Option<usize>, is_stream: bool, read: usize) -> usize {
+        if self.cuts_left.load(Ordering::SeqCst) == 0 {
+            return read;
+        }
+        let most = if is_stream { STREAM_PASSES } else { PASSES };
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a small number that is not negative"
+        )]
+        let left = left.get_or_insert_with(|| (self.chance.fraction() * most) as usize);
+        if read <= *left {
+            *left -= read;
+            return read;
+        }
+        let take = |left: usize| left.checked_sub(1);
+        if self.cuts_left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, take).is_err() {
+            return read;
+        }
+        self.cuts.fetch_add(1, Ordering::SeqCst);
+        *left
+    }
+}
+
+async fn accept(listener: TcpListener, shared: Arc<Shared>, stop: CancellationToken) {
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => break,
+            Some(_) = connections.join_next() => {}
+            Ok((client, _)) = listener.accept() => {
+                let place = {
+                    let mut record = shared.record();
+                    record.push(Exchange::default());
+                    record.len() - 1
+                };
+                connections.spawn(forward(client, Arc::clone(&shared), place));
+            }
+        }
+    }
+    drop(listener);
+    connections.shutdown().await;
+}
+
+async fn forward(client: TcpStream, shared: Arc<Shared>, place: usize) {
+    // An agent that is down must look down: the connection just closes.
+    let Ok(server) = TcpStream::connect(shared.upstream).await else { return };
+    let _ = (client.set_nodelay(true), server.set_nodelay(true));
+    let (client_in, client_out) = client.into_split();
+    let (server_in, server_out) = server.into_split();
+    let out = copy_out(client_in, server_out, &shared, place);
+    let back = copy_back(server_in, client_out, &shared, place);
+    // A cut is one of both ways, and an agent that is gone leaves no connection behind.
+    tokio::select! {
+        _ = back => {}
+        () = async { out.await; std::future::pending().await } => {}
+    }
+}
+
+async fn copy_out(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, shared: &Shared, place: usize) {
+    let mut buffer = vec![0; 16 << 10];
+    while let Ok(read @ 1..) = from.read(&mut buffer).await {
+        shared.keep(place, &buffer[..read], |exchange| &mut exchange.request);
+        if to.write_all(&buffer[..read]).await.is_err() {
+            return;
+        }
+    }
+    // The agent is told; that it may be gone already is fine.
+    let _ = to.shutdown().await;
+}
+
+async fn copy_back(
+    mut from: OwnedReadHalf,
+    mut to: OwnedWriteHalf,
+    shared: &Shared,
+    place: usize,
+) -> Result<(), Cut> {
+    let mut buffer = vec![0; 16 << 10];
+    let (mut left, mut is_stream) = (None, false);
+    while let Ok(read @ 1..) = from.read(&mut buffer).await {
+        if shared.delays.load(Ordering::SeqCst) {
+            tokio::time::sleep(DELAY.mul_f64(shared.chance.fraction())).await;
+        }
+        is_stream |= String::from_utf8_lossy(&buffer[..read]).contains("text/event-stream");
+        let passes = shared.passes(&mut left, is_stream, read);
+        shared.keep(place, &buffer[..passes], |exchange| &mut exchange.response);
+        if to.write_all(&buffer[..passes]).await.is_err() {
+            break;
+        }
+        if passes < read {
+            return Err(Cut);
+        }
+    }
+    let _ = to.shutdown().await;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An upstream that answers every connection with so many bytes.
+    async fn upstream(answer: Vec<u8>) -> (SocketAddr, JoinSet<()>) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut serving = JoinSet::new();
+        serving.spawn(async move {
+            while let Ok((mut connection, _)) = listener.accept().await {
+                let _ = connection.read(&mut [0; 64]).await;
+                let _ = connection.write_all(&answer).await;
+            }
+        });
+        (address, serving)
+    }
+
+    async fn ask(proxy: &FaultyProxy) -> io::Result<Vec<u8>> {
+        let mut connection = TcpStream::connect(proxy.address()).await?;
+        connection.write_all(b"hello").await?;
+        let mut answer = Vec::new();
+        connection.read_to_end(&mut answer).await?;
+        Ok(answer)
+    }
+
+    #[tokio::test]
+    async fn streams_are_cut_as_often_as_told_and_pass_whole_after_that() {
+        let answer = [b"content-type: text/event-stream\r\n".to_vec(), vec![b'x'; 3000]].concat();
+        let (address, _serving) = upstream(answer.clone()).await;
+        let proxy = FaultyProxy::start(address).unwrap();
+        assert_eq!(ask(&proxy).await.unwrap(), answer);
+        proxy.cut(2);
+        for _ in 0..2 {
+            let cut = ask(&proxy).await.unwrap();
+            assert!(cut.len() < 1300 && answer.starts_with(&cut), "{} bytes", cut.len());
+        }
+        assert_eq!((ask(&proxy).await.unwrap(), proxy.cuts()), (answer, 2));
+    }
+
+    #[tokio::test]
+    async fn port_that_is_closed_refuses_and_opens_again_at_the_same_place() {
+        let (address, _serving) = upstream(b"here".to_vec()).await;
+        let mut proxy = FaultyProxy::start(address).unwrap();
+        let before = proxy.address();
+        proxy.go_down().await;
+        let refused = ask(&proxy).await.unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
+        proxy.come_back().unwrap();
+        assert_eq!((ask(&proxy).await.unwrap(), proxy.address()), (b"here".to_vec(), before));
+        assert_eq!(proxy.exchanges().len(), 1);
+    }
+}
