@@ -64,6 +64,12 @@ impl Store {
         self.writer.held()
     }
 
+    /// Why nothing can be written (a full disk, one that fails), from a commit that failed on until one succeeds that had
+    /// something to write. Each caller learns of its own failure besides; this is for whoever tells people.
+    pub fn unwritable(&self) -> watch::Receiver<Option<Arc<str>>> {
+        self.writer.unwritable()
+    }
+
     /// From now on a lock that another process holds fails writes, after a moment. For the time before the end.
     pub fn hurry(&self) {
         self.writer.hurry();

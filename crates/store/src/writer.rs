@@ -19,7 +19,7 @@ use rusqlite::{Connection, ErrorCode};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 use tokio::task::spawn_blocking;
 use tokio_util::task::TaskTracker;
-use volcanic_base::Clock;
+use volcanic_base::{Clock, with_causes};
 
 use crate::error::DbError;
 use crate::open::{Opened, connect_writer};
@@ -66,7 +66,9 @@ struct Shared {
     workers: TaskTracker,
     /// Whether another process has held the lock for longer than is untold.
     held: watch::Sender<bool>,
-    /// Whether such a wait has to end.
+    /// Why the last group could not be written, until one is.
+    unwritable: watch::Sender<Option<Arc<str>>>,
+    /// Whether a wait for the lock has to end.
     hurries: AtomicBool,
     /// Held by the worker alone; empty after a failed commit (the descriptor is not trusted again) and after closing.
     connection: Mutex<Option<Connection>>,
@@ -92,6 +94,7 @@ impl Writer {
                 queue: Mutex::default(),
                 workers: TaskTracker::new(),
                 held: watch::Sender::new(false),
+                unwritable: watch::Sender::new(None),
                 hurries: AtomicBool::new(false),
                 connection: Mutex::new(Some(opened.connection)),
                 commits: AtomicU64::new(0),
@@ -119,6 +122,11 @@ impl Writer {
     /// Whether another process holds the lock and work waits for it.
     pub(crate) fn held(&self) -> watch::Receiver<bool> {
         self.shared.held.subscribe()
+    }
+
+    /// Why nothing can be written, as long as that is so.
+    pub(crate) fn unwritable(&self) -> watch::Receiver<Option<Arc<str>>> {
+        self.shared.unwritable.subscribe()
     }
 
     /// From now on a lock that another process holds fails what waits for it, after a moment.
@@ -171,8 +179,8 @@ type Finish = Box<dyn FnOnce(Result<(), Arc<rusqlite::Error>>)>;
 
 /// What a piece of work left.
 struct Worked {
-    /// Whether its changes are to be undone.
-    undo: bool,
+    /// Whether its changes are to be undone, and why.
+    undo: Option<String>,
     finish: Finish,
 }
 
@@ -197,7 +205,10 @@ where
         let result =
             catch_unwind(AssertUnwindSafe(|| work(scope))).unwrap_or(Err(DbError::Panicked));
         Worked {
-            undo: result.is_err(),
+            undo: result.as_ref().err().map(|error| match error {
+                DbError::Statement(source) => source.to_string(),
+                other => with_causes(other),
+            }),
             finish: Box::new(move |committed| {
                 let result =
                     result.and_then(|value| committed.map(|()| value).map_err(DbError::Commit));
@@ -243,6 +254,7 @@ impl Shared {
             Ok(connection) => self.run_jobs(connection, group, &mut finishes),
             Err(error) => {
                 let error = Arc::new(error);
+                self.note_failure(&error);
                 for job in group.drain(..) {
                     job.task.refuse(Arc::clone(&error));
                 }
@@ -250,19 +262,39 @@ impl Shared {
             }
         };
         match &outcome {
-            Ok(()) => {
+            Ok(Group { wrote }) => {
                 self.commits.fetch_add(1, Ordering::Relaxed);
                 self.jobs.fetch_add(finishes.len() as u64, Ordering::Relaxed);
+                if *wrote {
+                    self.unwritable.send_if_modified(|reason| reason.take().is_some());
+                }
             }
             Err(error) => {
+                self.note_failure(error);
                 tracing::error!(%error, jobs = finishes.len(), "store commit failed");
                 // A descriptor whose flush failed may claim success the next time.
                 *slot = None;
             }
         }
         for finish in finishes {
-            finish(outcome.clone());
+            finish(outcome.as_ref().map(drop).map_err(Arc::clone));
         }
+    }
+
+    /// Notes why a group is not on disk. A lock that another process holds is told of as such.
+    fn note_failure(&self, error: &rusqlite::Error) {
+        if error.sqlite_error_code() != Some(ErrorCode::DatabaseBusy) {
+            self.note(&error.to_string());
+        }
+    }
+
+    /// The first reason stays: what comes later may be a consequence.
+    fn note(&self, reason: &str) {
+        self.unwritable.send_if_modified(|told| {
+            let is_new = told.is_none();
+            told.get_or_insert_with(|| Arc::from(reason));
+            is_new
+        });
     }
 
     fn begin<'a>(&self, slot: &'a mut Option<Connection>) -> rusqlite::Result<&'a Connection> {
@@ -308,22 +340,36 @@ impl Shared {
         connection: &Connection,
         group: &mut VecDeque<Job>,
         finishes: &mut Vec<Finish>,
-    ) -> Result<(), Arc<rusqlite::Error>> {
+    ) -> Result<Group, Arc<rusqlite::Error>> {
         let scope = WriteScope { connection, now: self.clock.now(), start: self.start };
+        let mut wrote = false;
         while let Some(Job { task, _place }) = group.pop_front() {
             run(connection, "SAVEPOINT job")?;
+            let before = connection.total_changes();
             let Worked { undo, finish } = task.run(&scope);
             finishes.push(finish);
             // A full disk or a failed read makes SQLite undo the whole transaction by itself. The savepoint is gone then,
             // and these fail, and with them the group.
-            if undo {
-                run(connection, "ROLLBACK TO job")?;
+            if let Some(reason) = undo {
+                if let Err(error) = run(connection, "ROLLBACK TO job") {
+                    self.note(&reason);
+                    return Err(error.into());
+                }
+            } else {
+                wrote |= connection.total_changes() != before;
             }
             run(connection, "RELEASE job")?;
         }
         run(connection, "COMMIT")?;
-        Ok(())
+        Ok(Group { wrote })
     }
+}
+
+/// A group that is on disk.
+#[derive(Debug, Clone, Copy)]
+struct Group {
+    /// Whether it had anything to write: else the disk was not put to the test.
+    wrote: bool,
 }
 
 /// One stretch of work on the blocking pool.

@@ -194,3 +194,30 @@ async fn every_opening_has_a_number_of_its_own() {
     let numbers: Vec<_> = (0..3).map(|_| open_for_writing(&path).unwrap().start).collect();
     assert_eq!(numbers, [1, 2, 3]);
 }
+
+#[tokio::test]
+async fn a_full_disk_is_told_until_something_was_written_again() {
+    let bench = Bench::new().await;
+    let unwritable = bench.writer.unwritable();
+    let told = || unwritable.borrow().as_deref().map(str::to_owned);
+    let limited = bench.run(|scope| {
+        // As large as it is: a disk that is full. The connection goes after a failure, and the limit with it.
+        Ok(scope
+            .connection
+            .query_row("PRAGMA max_page_count = 1", [], |row| row.get::<_, i64>(0))?)
+    });
+    limited.await.unwrap();
+    assert_eq!(told(), None);
+    let long = "word ".repeat(10_000);
+    let refused = bench.run(move |scope| insert(scope, &long)).await;
+    assert!(matches!(refused, Err(DbError::Statement(_) | DbError::Commit(_))), "{refused:?}");
+    assert_eq!(told().as_deref(), Some("database or disk is full"));
+    // Neither what writes nothing nor what is undone has put the disk to the test.
+    bench.run(|_| Ok(())).await.unwrap();
+    let undone = bench.run(|scope| insert(scope, "undone").and(Err::<(), _>(DbError::NoEntry)));
+    assert!(undone.await.is_err());
+    assert!(told().is_some());
+    bench.say("well").await.unwrap();
+    assert_eq!(told(), None);
+    assert_eq!(bench.words(), ["well"]);
+}

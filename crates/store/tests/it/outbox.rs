@@ -122,6 +122,16 @@ async fn only_an_item_in_flight_here_can_be_ended() {
 }
 
 #[tokio::test]
+async fn marking_as_sent_may_be_repeated_by_who_does_not_know_whether_it_was_kept() {
+    let fixture = Fixture::new();
+    show(&fixture, &["a"]).await;
+    let item = next(&fixture).await.unwrap();
+    fixture.store.outbox_sent(item.id, None).await.unwrap();
+    fixture.store.outbox_sent(item.id, None).await.unwrap();
+    assert_eq!(next(&fixture).await, None);
+}
+
+#[tokio::test]
 async fn item_taken_for_a_caller_that_went_away_is_taken_again_without_a_label() {
     let fixture = Fixture::new();
     show(&fixture, &["a", "b"]).await;
