@@ -7,6 +7,7 @@ mod faults;
 mod hostile;
 mod process;
 mod proxy;
+mod results;
 
 pub use bot_api::{BotApi, BotCall, BotFault, BotOutcome, NotSeen, SentMessage};
 pub use faults::{FaultSeed, drawn_below, drawn_from};
@@ -16,3 +17,4 @@ pub use hostile::{
 };
 pub use process::{Measured, Process, ProcessError, Program};
 pub use proxy::{Exchange, RecordingProxy};
+pub use results::{HostileResult, HostileResults, hostile_results};

@@ -30,6 +30,8 @@ mod remote;
 #[cfg(test)]
 mod restarting;
 #[cfg(test)]
+mod results;
+#[cfg(test)]
 mod sending;
 #[cfg(test)]
 mod stopping;
