@@ -5,4 +5,5 @@ mod busy;
 mod clocks;
 mod editing;
 mod pending;
+mod racing;
 mod slow;

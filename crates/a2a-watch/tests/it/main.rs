@@ -19,8 +19,6 @@ mod mending;
 #[cfg(test)]
 mod pushing;
 #[cfg(test)]
-mod racing;
-#[cfg(test)]
 mod restarting;
 #[cfg(test)]
 mod sending;
