@@ -18,12 +18,12 @@ use volcanic_a2a_server::{PushReceiver, push_router, serve};
 use volcanic_a2a_tool::{A2aTool, A2aToolConfig, SessionDelivery};
 use volcanic_a2a_watch::{WatchConfig, WatchDeps, WatchHandle, WatchState, WatchStore as _};
 use volcanic_agent_core::{
-    Accepted, Block, EntryBody, NewPrompt, Origin, PlainAnswers, PromptKey, ScriptedModel,
-    ScriptedReply, ScriptedStep, SessionConfig, SessionDeps, SessionHandle, SessionStore as _,
-    SourceRef, TargetId,
+    Accepted, Block, EntryBody, NewPrompt, Origin, PlainAnswers, PromptKey, RetryConfig,
+    ScriptedModel, ScriptedReply, ScriptedStep, SessionConfig, SessionDeps, SessionHandle,
+    SessionStore as _, SourceRef, TargetId,
 };
 use volcanic_base::{Chance, ManualClock, SystemClock};
-use volcanic_net::{NetClient, NetConfig, RootCertificates};
+use volcanic_net::{NetClient, NetConfig, RootCertificates, Transport};
 use volcanic_store::Store;
 
 use crate::mortal::{End, MortalStore};
@@ -52,6 +52,10 @@ pub(crate) struct Setup {
     pub(crate) known: bool,
     /// Whether a session of the conversation is open.
     pub(crate) session: bool,
+    /// Reaches the agents; without it, the network does.
+    pub(crate) transport: Option<Arc<dyn Transport>>,
+    /// When a request to the model is tried again.
+    pub(crate) retry: RetryConfig,
     pub(crate) change: fn(&mut WatchConfig),
 }
 
@@ -63,6 +67,8 @@ impl Default for Setup {
             pushes: false,
             known: true,
             session: true,
+            transport: None,
+            retry: RetryConfig::default(),
             change: |_| {},
         }
     }
@@ -181,11 +187,13 @@ async fn start(home: Home, setup: Setup, model: ScriptedModel) -> Assistant {
         ..WatchConfig::new(ClientConfig::default(), 1 << 20).scaled(0.01)
     };
     (setup.change)(&mut config);
-    let roots = RootCertificates::PemFile(home.roots());
-    let net = NetConfig { roots, ..NetConfig::default() };
+    let transport = setup.transport.unwrap_or_else(|| {
+        let roots = RootCertificates::PemFile(home.roots());
+        Arc::new(NetClient::new(NetConfig { roots, ..NetConfig::default() }).unwrap())
+    });
     let deps = WatchDeps {
         store: Arc::new(store.clone()),
-        transport: Arc::new(NetClient::new(net).unwrap()),
+        transport,
         keys: plain_keys(),
         clock: Arc::new(SystemClock),
         chance: Arc::clone(&chance),
@@ -208,7 +216,10 @@ async fn start(home: Home, setup: Setup, model: ScriptedModel) -> Assistant {
             clock: Arc::new(SystemClock),
             chance,
         };
-        let config = SessionConfig::new("", zone, Arc::new(PlainAnswers));
+        let config = SessionConfig {
+            retry: setup.retry,
+            ..SessionConfig::new("", zone, Arc::new(PlainAnswers))
+        };
         let handle =
             volcanic_agent_core::spawn(target(), config, deps, &tracker, stop.child_token());
         let _ = session.set(handle);

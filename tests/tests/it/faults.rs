@@ -2,3 +2,5 @@
 //! `VOLCANIC_FAULTS_TIMES` tries more of them.
 
 mod power;
+mod restoring;
+mod unheard;

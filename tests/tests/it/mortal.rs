@@ -1,17 +1,18 @@
 //! The real store behind a door that can close for good: at a chosen write, before it or after it.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use jiff::Timestamp;
 use tokio::sync::watch;
+use tokio::time::Instant;
 use volcanic_a2a_types::MessageId;
 use volcanic_a2a_watch::{SendRecord, WatchId, WatchRecord, WatchStore, WatchStoreError};
 use volcanic_agent_core::{
-    Accepted, Commit, Entry, NewPrompt, OutboxId, OutboxItem, Prompt, PromptKey, SessionStore,
-    StoreError, TargetId,
+    Accepted, Commit, Entry, NewPrompt, Origin, OutboxId, OutboxItem, Prompt, PromptKey,
+    SessionStore, StoreError, TargetId,
 };
 use volcanic_store::Store;
 
@@ -36,19 +37,39 @@ pub(crate) struct MortalStore {
 #[derive(Debug)]
 struct Life {
     writes: AtomicU64,
+    /// How many deliveries are still refused.
+    refusals: AtomicU64,
+    /// When deliveries were refused.
+    refused: Mutex<Vec<Instant>>,
     end: Option<End>,
     over: watch::Sender<bool>,
 }
 
 impl MortalStore {
     pub(crate) fn new(store: Store, end: Option<End>) -> Self {
-        let life = Life { writes: AtomicU64::new(0), end, over: watch::Sender::new(false) };
+        let life = Life {
+            writes: AtomicU64::new(0),
+            refusals: AtomicU64::new(0),
+            refused: Mutex::default(),
+            end,
+            over: watch::Sender::new(false),
+        };
         Self { store, life: Arc::new(life) }
     }
 
     /// The store behind the door, for what only hosts ask of it.
     pub(crate) fn whole(&self) -> &Store {
         &self.store
+    }
+
+    /// Refuses so many deliveries from now on.
+    pub(crate) fn refuse(&self, times: u64) {
+        self.life.refusals.store(times, Ordering::SeqCst);
+    }
+
+    /// When deliveries were refused.
+    pub(crate) fn refused(&self) -> Vec<Instant> {
+        self.life.refused.lock().unwrap().clone()
     }
 
     /// Writes so far.
@@ -99,6 +120,15 @@ impl MortalStore {
 #[async_trait]
 impl SessionStore for MortalStore {
     async fn accept(&self, prompt: NewPrompt) -> Result<Accepted, StoreError> {
+        let refusals = &self.life.refusals;
+        let less = |left: u64| left.checked_sub(1);
+        if prompt.origin == Origin::Delivery
+            && refusals.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less).is_ok()
+        {
+            self.life.refused.lock().unwrap().push(Instant::now());
+            let source = "the disk is full".into();
+            return Err(StoreError::Failed { action: "accept a prompt", source });
+        }
         self.write(self.store.accept(prompt)).await
     }
 

@@ -151,6 +151,12 @@ impl Disk {
         }
     }
 
+    /// Whether it may lose something.
+    pub(super) fn has_unflushed(&self) -> bool {
+        let has_changes = |content: &Content| !content.changes.is_empty();
+        !self.namings.is_empty() || self.contents.iter().any(has_changes)
+    }
+
     /// Draws what is there when the power is back.
     pub(super) fn after_power_loss(&self, chance: &Chance) -> Image {
         let (data, names) = (self.drawn_loss(chance), self.drawn_loss(chance));
@@ -219,12 +225,11 @@ impl Content {
         let mut content = self.flushed.clone();
         for change in &self.changes {
             let of_ten = match loss {
-                Loss::Everything => 0,
                 Loss::Nothing => 10,
                 Loss::Changes(of_ten) if drawn_below(chance, 10) < of_ten => 10,
                 Loss::From(number) if change.number < number => 10,
                 Loss::From(number) if change.number == number => 5,
-                Loss::Changes(_) | Loss::From(_) => 0,
+                Loss::Everything | Loss::Changes(_) | Loss::From(_) => 0,
                 Loss::Sectors(of_ten) => of_ten,
             };
             let is_kept = |_: &usize| of_ten == 10 || drawn_below(chance, 10) < of_ten;
@@ -273,7 +278,7 @@ impl Image {
             }
             if self.garbage && path.ends_with("-wal") {
                 let index = path.replace("-wal", "-shm");
-                std::fs::write(root.join(index), [0x5a; 32 * 1024]).unwrap();
+                std::fs::write(root.join(index), vec![0x5a; 32 * 1024]).unwrap();
             }
         }
     }
@@ -322,7 +327,7 @@ fn only_what_is_flushed_is_sure_to_be_there() {
     assert!(drawn(&disk).iter().all(|found| found.as_ref().is_none_or(|it| *it == [1; 1024])));
     assert!(drawn(&disk).contains(&None));
     disk.apply(&Operation::SyncFolder { path: "f".to_owned() });
-    assert!(drawn(&disk).iter().all(|found| found.is_some()));
+    assert!(drawn(&disk).iter().all(Option::is_some));
     disk.apply(&Operation::Rename { from: path(), to: "f/two".to_owned() });
     let both = |seed| {
         let files = disk.after_power_loss(&Chance::seeded(seed)).files;

@@ -9,11 +9,13 @@ use std::process::Command;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use volcanic_base::Chance;
-use volcanic_testkit::{Program, drawn_below};
+use volcanic_testkit::{Program, drawn_below, drawn_from};
 
-use super::judge::{Promises, messages};
+use super::LIFETIME;
+use super::disk::Disk;
 use super::life::{self, Life};
-use super::{LIFETIME, one_in};
+use super::promises::Promises;
+use super::state;
 use crate::assistant::Home;
 use crate::remote::Remote;
 
@@ -48,8 +50,10 @@ pub(super) struct Record {
     operations: Vec<Operation>,
     /// Every name that a file had, by its inode at that time.
     names: HashMap<u64, BTreeSet<String>>,
-    /// Right behind something that was sent.
+    /// Right behind something that was told.
     announced: Vec<usize>,
+    /// Where something is not flushed.
+    unflushed: Vec<usize>,
 }
 
 /// Compiles the shim with the system's C compiler.
@@ -99,10 +103,10 @@ pub(super) async fn record(remote: &Remote, shim: &Path, life: Life, chance: &Ch
         promises.hear(operation);
     }
     // What is not seen to be sent cannot be judged.
-    let ours = messages(&record.home.database());
+    let ours = state::messages(&record.home.database());
     for received in remote.received() {
         let is_ours = ours.contains(&received.message_id);
-        assert!(!is_ours || promises.sent().contains(&received.message_id), "{received:?}");
+        assert!(!is_ours || promises.sent.contains(&received.message_id), "{received:?}");
     }
     record
 }
@@ -120,6 +124,7 @@ impl Record {
             operations,
             names: HashMap::new(),
             announced: Vec::new(),
+            unflushed: Vec::new(),
         };
         record.index();
         record
@@ -130,9 +135,13 @@ impl Record {
         for (path, (inode, _)) in &self.before.files {
             now.insert(path.clone(), *inode);
         }
-        self.announced.clear();
         let mut promises = Promises::default();
+        let mut disk = Disk::new(&self.before);
         for (place, operation) in (1..).zip(&self.operations) {
+            disk.apply(operation);
+            if disk.has_unflushed() {
+                self.unflushed.push(place);
+            }
             match operation {
                 Operation::Create { inode, path } => {
                     now.insert(path.clone(), *inode);
@@ -161,6 +170,7 @@ impl Record {
             operations: left.cloned().collect(),
             names: HashMap::new(),
             announced: Vec::new(),
+            unflushed: Vec::new(),
         };
         record.index();
         record
@@ -205,12 +215,13 @@ impl Record {
         promises.kinds().into_iter().chain(file).collect()
     }
 
-    /// Half of the cuts are anywhere, half right behind something that was told.
+    /// Of the cuts a third is anywhere, a third right behind something that was told, a third where the disk may lose
+    /// something.
     pub(super) fn drawn_cut(&self, chance: &Chance) -> usize {
-        if one_in(chance, 2) || self.announced.is_empty() {
-            drawn_below(chance, self.operations.len() + 1)
-        } else {
-            self.announced[drawn_below(chance, self.announced.len())]
+        match drawn_below(chance, 3) {
+            1 if !self.announced.is_empty() => *drawn_from(chance, &self.announced),
+            2 if !self.unflushed.is_empty() => *drawn_from(chance, &self.unflushed),
+            _ => drawn_below(chance, self.operations.len() + 1),
         }
     }
 }
