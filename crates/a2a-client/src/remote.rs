@@ -43,6 +43,7 @@ use stream::Events;
 pub use card::ServedCard;
 pub use events::{EventStream, HintStream, TaskHint};
 pub use mask::KeyMask;
+pub use scrub::Concealed;
 
 /// A connection to one remote agent, with its card read. Clones share it.
 #[derive(Clone)]
@@ -225,9 +226,10 @@ impl RemoteAgent {
             .masked(self.inner.binding.line().scrubber())
     }
 
-    /// Takes this, too, out of what the agent says from now on: it was sent to it in an earlier call.
-    pub fn conceal(&self, secret: &Secret) {
-        self.inner.binding.line().scrubber().learn(secret);
+    /// Takes this, too, out of what the agent says from now on, as long as what is returned is held: it was sent to it in
+    /// an earlier call.
+    pub fn conceal(&self, secret: &Secret) -> Concealed {
+        self.inner.binding.line().scrubber().learn(secret)
     }
 
     fn tenant(&self) -> Option<String> {

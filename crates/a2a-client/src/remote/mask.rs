@@ -7,6 +7,9 @@ use volcanic_base::Secret;
 use super::{line::secrets_of, scrub::Scrubber};
 use crate::{AgentEntry, KeyResolver};
 
+/// How many secrets are learned at most; the oldest are forgotten then.
+const MAX_LEARNED: usize = 64;
+
 /// Knows what is sent along to one agent, and masks it in text that is about to be shown.
 pub struct KeyMask {
     scrubber: Scrubber,
@@ -17,12 +20,12 @@ impl KeyMask {
     pub fn of(entry: &AgentEntry, keys: &KeyResolver) -> Self {
         let sources = entry.key.iter().chain(entry.headers.iter().map(|(_, source)| source));
         let secrets = sources.filter_map(|source| keys(source).ok()).chain(secrets_of(&entry.url));
-        Self { scrubber: Scrubber::new(secrets.collect()) }
+        Self { scrubber: Scrubber::new(secrets.collect()).remembering(MAX_LEARNED) }
     }
 
     /// Knows another secret from now on.
     pub fn learn(&self, secret: &Secret) {
-        self.scrubber.learn(secret);
+        drop(self.scrubber.learn(secret));
     }
 
     /// The text without the secrets.

@@ -29,22 +29,33 @@ const LAYERS: usize = 3;
 const STRETCH: usize = 12;
 /// How much is looked at behind escapes at once, in bytes.
 const WINDOW: usize = 64 << 10;
-/// How many secrets of single calls are remembered. More are in use only with that many watches at one agent.
-const MAX_LEARNED: usize = 64;
+/// How many secrets of single calls are remembered when nobody holds them any more. Each takes two kibibytes, at every agent.
+const REMEMBERED: usize = 8;
 
 /// Knows the secrets that are sent to one agent.
 pub(crate) struct Scrubber {
     /// What every request carries.
     own: Vec<Secret>,
     known: RwLock<Known>,
+    /// How many secrets that nobody holds are remembered.
+    remembers: usize,
     passes_through: bool,
 }
 
 #[derive(Default)]
 struct Known {
     /// What single calls carry, the oldest first.
-    learned: VecDeque<Secret>,
+    learned: VecDeque<Arc<Secret>>,
     forms: Arc<Forms>,
+}
+
+/// Holds a secret of a single call: as long as this is there, the secret is taken out of what the agent says. Afterwards it
+/// is remembered until some others were held.
+#[must_use = "the secret is only sure to be known as long as this is held"]
+#[derive(Debug)]
+pub struct Concealed {
+    /// Counted, to know whether it is held.
+    _secret: Arc<Secret>,
 }
 
 /// Every form of every secret, the longest first, so that none is masked only in part.
@@ -63,7 +74,12 @@ impl Scrubber {
     pub(crate) fn new(own: Vec<Secret>) -> Self {
         let forms = Arc::new(Forms::of(&own));
         let known = RwLock::new(Known { learned: VecDeque::new(), forms });
-        Self { own, known, passes_through: false }
+        Self { own, known, remembers: REMEMBERED, passes_through: false }
+    }
+
+    /// The same with room for so many secrets that nobody holds.
+    pub(crate) fn remembering(self, remembers: usize) -> Self {
+        Self { remembers, ..self }
     }
 
     /// One that hides nothing, to show that a secret would have been seen.
@@ -73,20 +89,36 @@ impl Scrubber {
     }
 
     /// Knows another secret from now on.
-    pub(crate) fn learn(&self, secret: &Secret) {
-        let is_known = |known: &Known| known.learned.contains(secret);
-        if self.passes_through
-            || secret.expose().len() < MIN_LENGTH
-            || is_known(&self.known.read().unwrap_or_else(PoisonError::into_inner))
-        {
-            return;
+    pub(crate) fn learn(&self, secret: &Secret) -> Concealed {
+        let held = |known: &Known| {
+            let found = known.learned.iter().find(|learned| ***learned == *secret)?;
+            Some(Concealed { _secret: Arc::clone(found) })
+        };
+        let known = held(&self.known.read().unwrap_or_else(PoisonError::into_inner));
+        if let Some(held) = known {
+            return held;
+        }
+        let learned = Arc::new(secret.clone());
+        if self.passes_through || secret.expose().len() < MIN_LENGTH {
+            return Concealed { _secret: learned };
         }
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        if known.learned.len() >= MAX_LEARNED {
-            known.learned.pop_front();
+        if let Some(held) = held(&known) {
+            // Somebody else was faster.
+            return held;
         }
-        known.learned.push_back(secret.clone());
-        known.forms = Arc::new(Forms::of(self.own.iter().chain(&known.learned)));
+        let is_free = |learned: &Arc<Secret>| Arc::strong_count(learned) == 1;
+        let free = known.learned.iter().filter(|learned| is_free(learned)).count();
+        let mut excess = (free + 1).saturating_sub(self.remembers);
+        known.learned.retain(|learned| {
+            let goes = excess > 0 && is_free(learned);
+            excess -= usize::from(goes);
+            !goes
+        });
+        known.learned.push_back(Arc::clone(&learned));
+        known.forms =
+            Arc::new(Forms::of(self.own.iter().chain(known.learned.iter().map(Arc::as_ref))));
+        Concealed { _secret: learned }
     }
 
     /// JSON without the secrets. It stays JSON, and what is in base64 stays that; nothing is copied when there are no

@@ -24,9 +24,12 @@ impl RemoteAgent {
         config.tenant = self.tenant();
         // A refusal may repeat them.
         let credentials = config.authentication.as_ref().and_then(|how| how.credentials.as_ref());
-        for secret in config.token.iter().chain(credentials) {
-            self.conceal(&Secret::new(secret.expose()));
-        }
+        let _concealed: Vec<_> = config
+            .token
+            .iter()
+            .chain(credentials)
+            .map(|secret| self.conceal(&Secret::new(secret.expose())))
+            .collect();
         let made = self.inner.binding.call(&config).await?;
         match &config.task_id {
             Some(task_id) => self.checked_config(made, task_id, config.id.as_ref()),

@@ -30,9 +30,7 @@ pub(super) async fn read(context: &Context, record: &WatchRecord) -> Called<Read
         // Whatever is wrong with the card says nothing about the task.
         Err(error) => return reached(&error).map(|()| passing(&error)),
     };
-    if let Some(token) = &record.push_token {
-        remote.conceal(token);
-    }
+    let _concealed = record.push_token.as_ref().map(|token| remote.conceal(token));
     match remote.get_task(&record.task_id, Some(0)).await {
         Ok(task) => Called::answered(told(context, record, &remote, task).await),
         Err(error) => {

@@ -50,9 +50,7 @@ pub(super) async fn open(context: &Context, record: &WatchRecord) -> Called<Open
         // The card may have been read long ago.
         return Called::without_call(Opened::None);
     }
-    if let Some(token) = &record.push_token {
-        remote.conceal(token);
-    }
+    let _concealed = record.push_token.as_ref().map(|token| remote.conceal(token));
     match remote.subscribe_for_hints(&record.task_id).await {
         Ok(stream) => Called::answered(Opened::Stream(stream)),
         Err(error) => {
