@@ -2,20 +2,20 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use volcanic_a2a_types::{ContextId, MessageId, TaskId};
 use volcanic_base::{Chance, Secret};
 
-/// Names the conversation that a send or watch belongs to; the host decides what it means.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct WatchTarget(String);
+/// Names the conversation that a send or watch belongs to; the host decides what it means. Clones share the name.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct WatchTarget(Arc<str>);
 
 impl WatchTarget {
     /// Wraps a name.
-    pub fn new(name: impl Into<String>) -> Self {
+    pub fn new(name: impl Into<Arc<str>>) -> Self {
         Self(name.into())
     }
 
@@ -31,20 +31,20 @@ impl fmt::Display for WatchTarget {
     }
 }
 
-/// Names a watch: 128 random bits as 32 hex digits. It stands in the push URL, so it must not be guessable.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct WatchId(String);
+/// Names a watch: 128 random bits as 32 hex digits. It stands in the push URL, so it must not be guessable. Clones
+/// share it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct WatchId(Arc<str>);
 
 impl WatchId {
     /// Wraps an id that was kept.
-    pub fn new(id: impl Into<String>) -> Self {
+    pub fn new(id: impl Into<Arc<str>>) -> Self {
         Self(id.into())
     }
 
     /// Makes a new id.
     pub fn random(chance: &Chance) -> Self {
-        Self(chance.uuid().simple().to_string())
+        Self(chance.uuid().simple().to_string().into())
     }
 
     /// The id.

@@ -7,6 +7,7 @@ mod clocks;
 mod closing;
 mod context;
 mod flushing;
+mod following;
 mod handle;
 mod importing;
 mod jobs;
@@ -49,6 +50,7 @@ use crate::machine::{Availability, Hint, Watch, WatchEffect, WatchEvent};
 use crate::record::{WatchId, WatchTarget};
 use closing::OpenSend;
 use context::Context;
+use following::Watches;
 use handle::Command;
 use jobs::{JobEnd, Owner};
 use origins::Origins;
@@ -69,7 +71,7 @@ pub fn spawn(
     let registry = Registry {
         context,
         commands,
-        watches: HashMap::new(),
+        watches: Watches::default(),
         timers: DelayQueue::new(),
         jobs: JobQueue::default(),
         views: Views::default(),
@@ -78,6 +80,7 @@ pub fn spawn(
         flushes: 0,
         origins: Origins::default(),
         origins_at: None,
+        is_beginning: false,
         last_stream: 0,
         restoring: None,
     };
@@ -152,7 +155,7 @@ impl JobQueue {
 struct Registry {
     context: Arc<Context>,
     commands: mpsc::Receiver<Command>,
-    watches: HashMap<WatchId, Followed>,
+    watches: Watches,
     timers: DelayQueue<Timer>,
     jobs: JobQueue,
     views: Views,
@@ -165,6 +168,8 @@ struct Registry {
     origins: Origins,
     /// The timer of the next origin that may be called again.
     origins_at: Option<(Timestamp, delay_queue::Key)>,
+    /// Whether calls are begun just now.
+    is_beginning: bool,
     last_stream: u64,
     /// Who waits for the watches of earlier processes to be read. Until they are here nobody may act on their tasks.
     restoring: Option<Vec<oneshot::Sender<()>>>,
@@ -318,7 +323,10 @@ impl Registry {
                 self.timers.try_remove(&timer);
             }
         }
-        self.views.changed(&followed.watch.record().workspace);
+        if matches!(effect, Some(WatchEffect::Write | WatchEffect::End)) {
+            // What is shown of a watch changes with what is kept of it.
+            self.views.changed(&followed.watch.record().workspace);
+        }
         match effect {
             Some(WatchEffect::Wait(pause)) => {
                 let jitter =
@@ -369,10 +377,10 @@ impl Registry {
     /// The live watch of a conversation's task; the newest one if the agent moved and has the same task elsewhere.
     fn watch_of(&self, target: &WatchTarget, agent: &str, task_id: &TaskId) -> Option<WatchId> {
         self.watches
-            .iter()
+            .of_target(target)
             .filter(|(_, followed)| {
                 let record = followed.watch.record();
-                record.target == *target && record.agent == agent && record.task_id == *task_id
+                record.agent == agent && record.task_id == *task_id
             })
             .max_by_key(|(id, followed)| (followed.watch.record().started_at, *id))
             .map(|(id, _)| id.clone())

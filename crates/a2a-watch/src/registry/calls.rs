@@ -57,6 +57,11 @@ impl Registry {
 
     /// Begins every call whose turn has come.
     pub(super) fn begin_calls(&mut self) {
+        if std::mem::replace(&mut self.is_beginning, true) {
+            // A watch that found no place for its stream has another call instead, and who begins calls comes to it. Begun
+            // from here, thousands of them would stand on one stack.
+            return;
+        }
         let now = self.now();
         while let Some(turn) = self.origins.next(now, &self.context.config) {
             match self.watches.get(&turn.id).and_then(|followed| followed.watch.call()) {
@@ -70,6 +75,7 @@ impl Registry {
         if let Some(at) = self.origins.next_opening(now) {
             self.arm_origins(at);
         }
+        self.is_beginning = false;
     }
 
     fn arm_origins(&mut self, at: jiff::Timestamp) {
@@ -159,10 +165,14 @@ impl Registry {
         let is_twin = |(other, followed): (&WatchId, &Followed)| {
             let kept = followed.watch.record();
             other != id
-                && (&kept.target, &kept.agent, &kept.task_id, &kept.origin)
-                    == (&record.target, &record.agent, &record.task_id, origin)
+                && (&kept.agent, &kept.task_id, &kept.origin)
+                    == (&record.agent, &record.task_id, origin)
         };
-        if self.watches.iter().any(is_twin) { ReadResult::FollowedElsewhere } else { result }
+        if self.watches.of_target(&record.target).any(is_twin) {
+            ReadResult::FollowedElsewhere
+        } else {
+            result
+        }
     }
 
     /// Watches whose time is over do not wait for an origin that is out of reach: the call that failed stands for theirs.

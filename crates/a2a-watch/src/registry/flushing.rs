@@ -2,8 +2,8 @@
 
 use volcanic_a2a_types::TaskId;
 
+use super::Registry;
 use super::closing::OpenSend;
-use super::{Followed, Registry};
 use crate::machine::WatchEvent;
 use crate::record::WatchTarget;
 
@@ -15,14 +15,10 @@ impl Registry {
     /// Lets out what is kept for a conversation, but for one task.
     pub(super) fn flush_but(&mut self, target: &WatchTarget, but: Option<&TaskId>) {
         self.flushes += 1;
-        let is_kept = |followed: &Followed| {
-            let record = followed.watch.record();
-            record.target == *target && but != Some(&record.task_id)
-        };
         let kept: Vec<_> = self
             .watches
-            .iter()
-            .filter(|(_, followed)| is_kept(followed))
+            .of_target(target)
+            .filter(|(_, followed)| but != Some(&followed.watch.record().task_id))
             .map(|(id, _)| id.clone())
             .collect();
         for id in kept {

@@ -10,13 +10,10 @@ use crate::record::WatchTarget;
 
 impl Registry {
     pub(super) fn list(&self, target: Option<&WatchTarget>) -> Vec<WatchView> {
-        let mut listed: Vec<_> = self
-            .watches
-            .values()
-            .filter(|followed| {
-                target.is_none_or(|target| followed.watch.record().target == *target)
-            })
-            .collect();
+        let mut listed: Vec<_> = match target {
+            Some(target) => self.watches.of_target(target).map(|(_, followed)| followed).collect(),
+            None => self.watches.values().collect(),
+        };
         listed.sort_by_key(|followed| {
             let record = followed.watch.record();
             (record.started_at, &record.id)

@@ -2,7 +2,7 @@
 //!
 //! Synchronous, without clock or I/O. An origin that is out of reach is probed once per pause; its watches wait as a group.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -43,8 +43,10 @@ struct Origin {
     waiting: VecDeque<WatchId>,
     running: usize,
     streams: usize,
-    /// Watches that would have a stream if there were a place.
+    /// Watches that would have a stream if there were a place, in order…
     wanting: VecDeque<WatchId>,
+    /// …and each of them once.
+    is_wanting: HashSet<WatchId>,
     down: Option<Down>,
     slow: u32,
     put_off: Option<Timestamp>,
@@ -242,9 +244,9 @@ impl Origins {
 
     /// Notes that a watch would have a stream if there were a place.
     pub(super) fn want_place(&mut self, origin: &str, id: WatchId) {
-        let wanting = &mut self.all.entry(origin.to_owned()).or_default().wanting;
-        if !wanting.contains(&id) {
-            wanting.push_back(id);
+        let known = self.all.entry(origin.to_owned()).or_default();
+        if known.is_wanting.insert(id.clone()) {
+            known.wanting.push_back(id);
         }
     }
 
@@ -259,7 +261,10 @@ impl Origins {
         } else {
             self.all.keys().find(|name| is_wanting(name, self))?.clone()
         };
-        self.all.get_mut(&name)?.wanting.pop_front()
+        let known = self.all.get_mut(&name)?;
+        let id = known.wanting.pop_front()?;
+        known.is_wanting.remove(&id);
+        Some(id)
     }
 
     /// Forgets origins that nothing is to be known about.

@@ -100,6 +100,7 @@ impl Registry {
         if self.watches.contains_key(&id) {
             return;
         }
+        self.views.changed(&record.workspace);
         let (watch, effect) = Watch::restored(record, self.now(), first_check, self.push_token());
         self.watches.insert(id.clone(), Followed::new(watch));
         self.carry_out(&id, effect);
@@ -111,6 +112,7 @@ impl Registry {
         if self.watches.contains_key(&id) {
             return;
         }
+        self.views.changed(&record.workspace);
         let (watch, effect) = Watch::told(record);
         self.watches.insert(id.clone(), Followed::new(watch));
         self.carry_out(&id, Some(effect));
@@ -129,6 +131,7 @@ impl Registry {
     /// A watch was written by somebody else: what the store has now replaces it.
     pub(super) fn on_reloaded(&mut self, id: &WatchId, record: Option<Box<WatchRecord>>) {
         let Some(followed) = self.watches.remove(id) else { return };
+        self.views.changed(&followed.watch.record().workspace);
         if let Some(timer) = &followed.timer {
             self.timers.try_remove(timer);
         }

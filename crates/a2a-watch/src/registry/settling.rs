@@ -214,10 +214,10 @@ impl Registry {
     fn imported_twins(&self, record: &WatchRecord) -> Vec<WatchId> {
         let is_twin = |kept: &WatchRecord| {
             kept.origin.is_empty()
-                && (&kept.target, &kept.agent, &kept.task_id)
-                    == (&record.target, &record.agent, &record.task_id)
+                && (&kept.agent, &kept.task_id) == (&record.agent, &record.task_id)
         };
-        let twins = self.watches.iter().filter(|(_, followed)| is_twin(followed.watch.record()));
+        let of_target = self.watches.of_target(&record.target);
+        let twins = of_target.filter(|(_, followed)| is_twin(followed.watch.record()));
         twins.map(|(id, _)| id.clone()).collect()
     }
 
@@ -377,10 +377,9 @@ impl Registry {
         if source.rpc_kind() != Some(A2aErrorKind::UnsupportedOperation) {
             return error;
         }
-        let busy = self.watches.values().map(|followed| followed.watch.record()).find(|record| {
-            record.target == order.target
-                && record.agent == order.agent
-                && record.context_id.as_ref() == Some(context_id)
+        let of_target = self.watches.of_target(&order.target);
+        let busy = of_target.map(|(_, followed)| followed.watch.record()).find(|record| {
+            record.agent == order.agent && record.context_id.as_ref() == Some(context_id)
         });
         match busy {
             Some(record) => SendError::ContextBusy {

@@ -1,26 +1,34 @@
 //! `pending.json`: the workspace's watches for people to read. A view, never read back by this process.
 
 use std::collections::{BTreeSet, HashMap};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use serde::Serialize;
+use sha2::{Digest as _, Sha256};
 use volcanic_base::ConfinedDir;
 
+use super::following::Watches;
 use super::jobs::{JobEnd, Owner};
-use super::{Followed, Registry, Timer};
-use crate::record::{WatchId, WatchRecord};
+use super::{Registry, Timer};
+use crate::record::WatchRecord;
 
 /// Where the view stands in a workspace.
 pub(super) const PENDING_FILE: &str = ".volcanic/a2a/pending.json";
 /// The folder of that file.
 pub(super) const PENDING_FOLDER: &str = ".volcanic/a2a";
 
+/// Watches that are put into views in one go, or one view of more: the registry does nothing else meanwhile.
+const AT_ONCE: usize = 256;
+
 /// Which views may differ from what is on disk.
 #[derive(Default)]
 pub(super) struct Views {
     changed: BTreeSet<PathBuf>,
-    written: HashMap<PathBuf, Vec<u8>>,
+    /// What is left of the round of writes that is under way.
+    left: Vec<PathBuf>,
+    /// Digests of what was written.
+    written: HashMap<PathBuf, [u8; 32]>,
     armed: bool,
 }
 
@@ -70,29 +78,32 @@ impl Views {
         }
     }
 
-    /// The views whose bytes differ from what was last written.
-    fn take_changed(&mut self, watches: &HashMap<WatchId, Followed>) -> Vec<(PathBuf, Vec<u8>)> {
-        let mut views = Vec::new();
-        for workspace in std::mem::take(&mut self.changed) {
-            match render(&workspace, watches) {
-                Ok(bytes) if self.written.get(&workspace) != Some(&bytes) => {
-                    views.push((workspace, bytes));
+    /// The next views of the round, as far as their bytes differ from what was last written.
+    fn take_next(&mut self, watches: &Watches) -> Vec<(PathBuf, Vec<u8>)> {
+        let (mut views, mut shown) = (Vec::new(), 0);
+        while shown < AT_ONCE
+            && let Some(workspace) = self.left.pop()
+        {
+            let records = records(&workspace, watches);
+            shown += records.len().max(1);
+            match render(records) {
+                Ok(bytes) => {
+                    let digest = Sha256::digest(&bytes).into();
+                    if self.written.insert(workspace.clone(), digest) != Some(digest) {
+                        views.push((workspace, bytes));
+                    }
                 }
-                Ok(_) => {}
                 Err(error) => tracing::error!(error = %error, "a view of watches cannot be made"),
             }
-        }
-        for (workspace, bytes) in &views {
-            self.written.insert(workspace.clone(), bytes.clone());
         }
         views
     }
 
     /// Writes what is still to be written, at shutdown.
-    pub(super) async fn write_now(&mut self, watches: &HashMap<WatchId, Followed>) {
-        let views = self.take_changed(watches);
-        if !views.is_empty() {
-            write(views).await;
+    pub(super) async fn write_now(&mut self, watches: &Watches) {
+        self.left.extend(std::mem::take(&mut self.changed));
+        while !self.left.is_empty() {
+            write(self.take_next(watches)).await;
         }
     }
 }
@@ -106,36 +117,38 @@ impl Registry {
     }
 
     pub(super) fn begin_views(&mut self) {
-        let views = self.views.take_changed(&self.watches);
-        if views.is_empty() {
+        let changed = std::mem::take(&mut self.views.changed);
+        self.views.left.extend(changed);
+        self.write_views();
+    }
+
+    /// Goes on with a round of writes.
+    fn write_views(&mut self) {
+        if self.views.left.is_empty() {
             self.views.armed = false;
-            return;
+            return self.arm_view();
         }
+        let views = self.views.take_next(&self.watches);
         let workspaces = views.iter().map(|(workspace, _)| workspace.clone()).collect();
         let job = self.jobs.set.spawn(async move { JobEnd::Viewed { failed: write(views).await } });
         self.jobs.own(&job, Owner::Views(workspaces));
     }
 
-    /// A round of writes ended; `failed` is tried again with the next.
+    /// Some writes of a round ended; what `failed` is tried again with the next round.
     pub(super) fn on_viewed(&mut self, failed: Vec<PathBuf>) {
-        self.views.armed = false;
         for workspace in failed {
             self.views.written.remove(&workspace);
             self.views.changed(&workspace);
         }
-        self.arm_view();
+        self.write_views();
     }
 }
 
-fn render(
-    workspace: &PathBuf,
-    watches: &HashMap<WatchId, Followed>,
-) -> serde_json::Result<Vec<u8>> {
-    let mut records: Vec<_> = watches
-        .values()
-        .map(|followed| followed.watch.record())
-        .filter(|record| record.workspace == *workspace)
-        .collect();
+fn records<'w>(workspace: &Path, watches: &'w Watches) -> Vec<&'w WatchRecord> {
+    watches.of_workspace(workspace).map(|(_, followed)| followed.watch.record()).collect()
+}
+
+fn render(mut records: Vec<&WatchRecord>) -> serde_json::Result<Vec<u8>> {
     records.sort_by(|one, other| (one.started_at, &one.id).cmp(&(other.started_at, &other.id)));
     let views: Vec<_> = records.into_iter().map(PendingWatch::of).collect();
     let mut bytes = serde_json::to_vec_pretty(&views)?;

@@ -1,6 +1,8 @@
 //! Many watches, few calls: turns, outages, starts.
 
-use volcanic_a2a_watch::{WatchSource, WatchState};
+use std::time::Duration;
+
+use volcanic_a2a_watch::{WatchId, WatchRecord, WatchSource, WatchState, WatchStore as _};
 
 use crate::agent::{Agent, OnSend};
 use crate::world::World;
@@ -72,11 +74,8 @@ async fn question_about_a_task_does_not_wait_for_the_agents_turn() {
     let world = many(3).await;
     world.agent.set_unreachable(true);
     world.pass(3600).await;
-    let asked = tokio::time::timeout(
-        std::time::Duration::from_secs(1),
-        world.watches.status(world.query("t2")),
-    )
-    .await;
+    let asked =
+        tokio::time::timeout(Duration::from_secs(1), world.watches.status(world.query("t2"))).await;
     assert!(matches!(asked, Ok(Err(_))), "{asked:?}");
 }
 
@@ -178,4 +177,28 @@ async fn answer_to_anybody_ends_the_wait_for_an_agent_that_was_out_of_reach() {
     assert!(end.is_ok(), "{end:?}");
     world.pass(1).await;
     assert!(world.chat.delivered().len() >= 2, "{:?}", world.chat.delivered());
+}
+
+#[tokio::test(start_paused = true)]
+async fn thousands_that_find_no_place_for_a_stream_are_all_read() {
+    const COUNT: usize = 2000;
+    let agent = Agent::new(WORKING).streams();
+    let mut world = World::with(agent, |config| config.restore_stagger = Duration::ZERO);
+    world.hand_over().await;
+    world.stop_hard().await;
+    let watch = world.store.all_watches().remove(0);
+    let more: Vec<_> = (2..=COUNT)
+        .map(|number| {
+            let task = format!("t{number}");
+            world.agent.set_task(&task, "TASK_STATE_WORKING", "");
+            let (id, task_id) = (WatchId::new(format!("w{number}")), task.into());
+            WatchRecord { id, task_id, ..watch.clone() }
+        })
+        .collect();
+    world.store.add_watches(&more).await.unwrap();
+    world.restart().await;
+    // All come to their turn in one go.
+    world.pass(14).await;
+    assert_eq!(world.agent.live_streams(), 16);
+    assert!(world.agent.calls("GetTask").len() >= COUNT);
 }
