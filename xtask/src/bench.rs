@@ -1,15 +1,17 @@
 //! `cargo xtask bench client`: our client, the official SDK's and reqwest alone against one server, each a process of its
 //! own, in turn, so that what the machine does meanwhile meets all of them.
 
-use std::{
-    io::{BufRead as _, BufReader, Write as _},
-    path::{Path, PathBuf},
-    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
-};
+mod talk;
+mod watches;
+
+use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, bail};
 
 use crate::shell::{built, command, root, run};
+use talk::Talk;
+
+pub(crate) use watches::watches;
 
 /// The clients, ours first.
 const CLIENTS: [&str; 3] = ["volcanic", "a2a-lf", "reqwest"];
@@ -28,13 +30,13 @@ const MEASURES: [(&str, &str, u32, u32); 6] = [
 pub(crate) fn client(quick: bool) -> Result<()> {
     let (ours, peers) = build()?;
     let rounds = if quick { 3 } else { 9 };
-    let mut server = Talk::start(&ours.join("bench-server"), &[])?;
+    let mut server = Talk::start(&mut command(ours.join("bench-server")))?;
     let url = server.read()?;
     let mut clients = CLIENTS
         .into_iter()
         .map(|name| {
             let folder = if name == "volcanic" { &ours } else { &peers };
-            Talk::start(&folder.join(format!("bench-{name}")), &[&url])
+            Talk::start(command(folder.join(format!("bench-{name}"))).arg(&url))
         })
         .collect::<Result<Vec<_>>>()?;
     println!(
@@ -63,16 +65,22 @@ pub(crate) fn client(quick: bool) -> Result<()> {
 
 /// Builds both sides; returns where their programs are.
 fn build() -> Result<(PathBuf, PathBuf)> {
-    run(command("cargo")
-        .args(["build", "--locked", "--profile", "dist"])
-        .args(["--package", "volcanic-bench"]))?;
+    let ours = build_ours()?;
     let target = built("peers").join("bench");
     run(command("cargo")
         .args(["build", "--locked", "--release", "--manifest-path"])
         .arg(root().join("bench/peers/Cargo.toml"))
         .arg("--target-dir")
         .arg(&target))?;
-    Ok((built("dist"), target.join("release")))
+    Ok((ours, target.join("release")))
+}
+
+/// Builds our programs as they ship; returns where they are.
+fn build_ours() -> Result<PathBuf> {
+    run(command("cargo")
+        .args(["build", "--locked", "--profile", "dist"])
+        .args(["--package", "volcanic-bench"]))?;
+    Ok(built("dist"))
 }
 
 /// What one client took in the rounds of one measure, in nanoseconds for each call or event.
@@ -153,50 +161,6 @@ fn summary(taken: &[[(f64, f64); 3]]) -> String {
         per_byte(large, 8 << 20),
         shown(large[0].0),
     )
-}
-
-/// A program that is spoken to line by line; it ends with this.
-struct Talk {
-    child: Child,
-    orders: Option<ChildStdin>,
-    answers: BufReader<ChildStdout>,
-}
-
-impl Talk {
-    fn start(program: &Path, arguments: &[&str]) -> Result<Self> {
-        let mut child = Command::new(program)
-            .args(arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .with_context(|| format!("failed to start {}", program.display()))?;
-        let orders = child.stdin.take();
-        let answers = child.stdout.take().context("no output")?;
-        Ok(Self { child, orders, answers: BufReader::new(answers) })
-    }
-
-    fn ask(&mut self, order: &str) -> Result<String> {
-        let orders = self.orders.as_mut().context("no input")?;
-        writeln!(orders, "{order}")?;
-        orders.flush()?;
-        self.read()
-    }
-
-    fn read(&mut self) -> Result<String> {
-        let mut line = String::new();
-        if self.answers.read_line(&mut line)? == 0 {
-            bail!("a program of the bench has ended; its output says why");
-        }
-        Ok(line.trim_end().to_owned())
-    }
-}
-
-impl Drop for Talk {
-    fn drop(&mut self) {
-        // Each of them ends with its input.
-        self.orders = None;
-        let _ = self.child.wait();
-    }
 }
 
 #[cfg(test)]

@@ -51,7 +51,7 @@ enum Task {
         #[arg(long)]
         only: Option<String>,
     },
-    /// How fast something is beside others of its kind; see `bench/README.md`.
+    /// How fast something is, and what it takes; see `bench/README.md`.
     Bench {
         #[command(subcommand)]
         what: Bench,
@@ -66,6 +66,12 @@ enum Bench {
         #[arg(long)]
         quick: bool,
     },
+    /// Ten thousand watches: memory, idle processor time, pushes, restart, hand-overs.
+    Watches {
+        /// One short round.
+        #[arg(long)]
+        quick: bool,
+    },
 }
 
 fn main() -> Result<()> {
@@ -75,6 +81,7 @@ fn main() -> Result<()> {
         Task::Interop { quick, only } => peers::interop(quick, only.as_deref()),
         Task::Crash { kills, seed } => peers::crash(kills, seed),
         Task::Bench { what: Bench::Client { quick } } => bench::client(quick),
+        Task::Bench { what: Bench::Watches { quick } } => bench::watches(quick),
         Task::Fuzz { seconds, only } => fuzz::run_all(seconds, only.as_deref()),
     }
 }
