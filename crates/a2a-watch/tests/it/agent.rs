@@ -282,7 +282,7 @@ impl Agent {
 
     /// Makes a task one that cannot be read.
     pub(crate) fn break_task(&self, id: &str) {
-        self.lock().tasks.get_mut(id).unwrap()["status"]["timestamp"] = json!(["yesterday"]);
+        self.lock().tasks.get_mut(id).unwrap()["status"]["message"] = json!(5);
     }
 
     /// Tells those who hold a stream of a task that it changed.
@@ -293,6 +293,14 @@ impl Agent {
         let streams = self.lock().streams_open.clone();
         for (_, stream) in streams.iter().filter(|(task, _)| task == id) {
             let _ = stream.send(Bytes::from(format!("data: {event}\n\n"))).await;
+        }
+    }
+
+    /// Sends these bytes to those who hold a stream of a task.
+    pub(crate) async fn stream_bytes(&self, id: &str, bytes: &'static str) {
+        let streams = self.lock().streams_open.clone();
+        for (_, stream) in streams.iter().filter(|(task, _)| task == id) {
+            let _ = stream.send(Bytes::from(bytes)).await;
         }
     }
 

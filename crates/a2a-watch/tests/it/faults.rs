@@ -7,3 +7,6 @@ mod editing;
 mod pending;
 mod racing;
 mod slow;
+mod streams;
+mod tls;
+mod wire;
