@@ -8,7 +8,7 @@ use serde_json::Value;
 use volcanic_a2a_client::read_attachments;
 use volcanic_a2a_types::{ContextId, Part, TaskId};
 use volcanic_a2a_watch::{SendOrder, TaskQuery, WatchHandle, WatchTarget};
-use volcanic_agent_core::{Origin, PromptKey, SourceRef, Tool, ToolContext, ToolOutput, ToolSpec};
+use volcanic_agent_core::{Origin, SourceRef, Tool, ToolContext, ToolOutput, ToolSpec};
 use volcanic_base::ConfinedDir;
 
 use crate::arguments::{Call, spec};
@@ -100,8 +100,7 @@ impl A2aTool {
 
 /// What bounds two agents that answer each other: sends of runs that deliveries started count until the owner writes.
 fn unattended(context: &ToolContext) -> Option<String> {
-    let written = context.owner_prompt.as_ref().map_or("", PromptKey::as_str);
-    (context.origin != Origin::Owner).then(|| written.to_owned())
+    (context.origin != Origin::Owner).then(|| context.owner_word.as_str().to_owned())
 }
 
 fn target(context: &ToolContext) -> WatchTarget {

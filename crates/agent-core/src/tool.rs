@@ -40,9 +40,9 @@ pub struct ToolContext {
     pub origin: Origin,
     /// The message that started the run.
     pub source: Option<SourceRef>,
-    /// The latest prompt of the owner in the conversation, the run's own included; another one than at an earlier call
-    /// means that the owner wrote since.
-    pub owner_prompt: Option<PromptKey>,
+    /// The latest prompt of the owner in the conversation, the run's own included; a key that no prompt has as long as there
+    /// is none since the conversation began. Another one than at an earlier call means that the owner wrote, or began anew.
+    pub owner_word: PromptKey,
     /// Cancelled when the run is aborted.
     pub cancel: CancellationToken,
 }

@@ -120,14 +120,14 @@ impl World {
         tokio::join!(self.tool.call(arguments, context), stop).0
     }
 
-    /// A call when `owner_prompt` is what the owner wrote last.
+    /// A call when `owner_word` is what the owner wrote last.
     pub(crate) async fn call_after(
         &self,
         origin: Origin,
-        owner_prompt: &str,
+        owner_word: &str,
         arguments: Value,
     ) -> ToolOutput {
-        self.tool.call(arguments, context(origin, owner_prompt)).await
+        self.tool.call(arguments, context(origin, owner_word)).await
     }
 
     /// What waits for the model, as texts.
@@ -137,14 +137,14 @@ impl World {
     }
 }
 
-fn context(origin: Origin, owner_prompt: &str) -> ToolContext {
+fn context(origin: Origin, owner_word: &str) -> ToolContext {
     ToolContext {
         target: target(),
         call_id: "call".to_owned(),
         hops: 2,
         origin,
         source: Some(SourceRef::new("m7")),
-        owner_prompt: Some(PromptKey::new(owner_prompt)),
+        owner_word: PromptKey::new(owner_word),
         cancel: CancellationToken::new(),
     }
 }

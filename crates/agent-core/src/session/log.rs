@@ -12,6 +12,8 @@ use crate::{
 #[derive(Debug, Default)]
 pub(super) struct ConversationLog {
     entries: Vec<EntryBody>,
+    /// The place of the first of them; 0 when there is none.
+    first_seq: u64,
     /// The place of the last of them; 0 when there is none.
     last_seq: u64,
 }
@@ -55,9 +57,11 @@ impl ConversationLog {
     pub(super) fn append(&mut self, entries: impl IntoIterator<Item = Entry>) {
         for Entry { seq, at: _, body } in entries {
             if matches!(body, EntryBody::Reset) {
-                self.entries.clear();
-                self.last_seq = 0;
+                *self = Self::default();
             } else {
+                if self.entries.is_empty() {
+                    self.first_seq = seq;
+                }
                 self.entries.push(body);
                 self.last_seq = seq;
             }
@@ -115,12 +119,14 @@ impl ConversationLog {
             .collect()
     }
 
-    /// The key of the owner's latest prompt.
-    pub(super) fn latest_owner_prompt(&self) -> Option<&PromptKey> {
-        self.entries.iter().rev().find_map(|entry| match entry {
-            EntryBody::User { origin: Origin::Owner, key, .. } => Some(key),
+    /// The key of the owner's latest prompt. As long as there is none, a key that names the beginning of the conversation,
+    /// as nobody but the owner begins one anew.
+    pub(super) fn latest_of_owner(&self) -> PromptKey {
+        let latest = self.entries.iter().rev().find_map(|entry| match entry {
+            EntryBody::User { origin: Origin::Owner, key, .. } => Some(key.clone()),
             _ => None,
-        })
+        });
+        latest.unwrap_or_else(|| PromptKey::new(format!("begun:{}", self.first_seq)))
     }
 
     /// Decides what the open run needs next, when it may take `max_turns` replies.

@@ -275,7 +275,7 @@ impl Runner {
                 hops: run.hops,
                 origin: run.origin,
                 source: run.source.clone(),
-                owner_prompt: self.log.latest_owner_prompt().cloned(),
+                owner_word: self.log.latest_of_owner(),
                 cancel: stop.token().clone(),
             },
         };

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
-use volcanic_agent_core::{Origin, TargetId, Tool, ToolContext};
+use volcanic_agent_core::{Origin, PromptKey, TargetId, Tool, ToolContext};
 use volcanic_agent_tools::{FileSender, OutgoingFile, ToolConfig, owner_tools};
 use volcanic_base::ConfinedDir;
 
@@ -86,7 +86,7 @@ impl Room {
             hops: 0,
             origin: Origin::Owner,
             source: None,
-            owner_prompt: None,
+            owner_word: PromptKey::new("begun:1"),
             cancel,
         };
         let output = tokio::time::timeout(Duration::from_secs(30), tool.call(arguments, context))

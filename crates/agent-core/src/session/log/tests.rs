@@ -116,19 +116,33 @@ fn open_run_knows_its_prompt_without_header() {
     assert_eq!(log([user("a"), EntryBody::Reset]).open_run(), None);
 }
 
-#[test]
-fn latest_owner_prompt_is_found_behind_deliveries() {
-    let delivery = EntryBody::User {
+fn delivery() -> EntryBody {
+    EntryBody::User {
         text: "[A2A result …".to_owned(),
         origin: Origin::Delivery,
         key: PromptKey::new("a2a:1:completed"),
         hops: 0,
         source: None,
-    };
-    assert_eq!(log([delivery.clone()]).latest_owner_prompt(), None);
-    let owner = PromptKey::new("k");
-    let log = log([delivery.clone(), user("hello"), delivery]);
-    assert_eq!(log.latest_owner_prompt(), Some(&owner));
+    }
+}
+
+#[test]
+fn latest_prompt_of_the_owner_is_found_behind_deliveries() {
+    let log = log([delivery(), user("hello"), delivery()]);
+    assert_eq!(log.latest_of_owner(), PromptKey::new("k"));
+}
+
+#[test]
+fn conversation_that_the_owner_began_anew_is_a_word_of_theirs() {
+    let first = log([delivery(), delivery()]).latest_of_owner();
+    assert_eq!(log([delivery()]).latest_of_owner(), first);
+    let again = [user("a"), EntryBody::Reset, delivery()];
+    let second = log(again.clone()).latest_of_owner();
+    let third = log([&again[..], &[EntryBody::Reset, delivery()]].concat()).latest_of_owner();
+    assert!(first != second && second != third, "{first} {second} {third}");
+    // A process that starts later sees the entries since the reset alone.
+    let later = ConversationLog::new(stored(again).split_off(2));
+    assert_eq!(later.latest_of_owner(), second);
 }
 
 #[test]
