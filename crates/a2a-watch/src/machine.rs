@@ -3,7 +3,9 @@
 //! The registry feeds events in and carries the one effect of each out. At most one call, write, registration or delivery
 //! of a watch is under way at a time; its end is the next event. A held stream is no call: it only hints.
 
+mod beginning;
 mod check;
+mod delivering;
 mod event;
 mod holding;
 mod settled;
@@ -13,10 +15,9 @@ mod writing;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use volcanic_base::Secret;
 
 pub(crate) use event::{Continuation, Hint, ReadResult, WatchEffect, WatchEvent};
-pub(crate) use settled::{SettledState, answered, is_answered};
+pub(crate) use settled::{SettledState, answered, is_answered, outlasts_round};
 
 use crate::config::WatchConfig;
 use crate::record::{WatchRecord, WatchSource, WatchState};
@@ -115,78 +116,6 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// A watch whose record was just written as [`WatchState::Attended`]; the caller waits for the task.
-    pub(crate) fn attended(record: WatchRecord) -> Self {
-        Self::with(record, Phase::Attended)
-    }
-
-    /// A watch that an earlier process left. The first check comes after `first_check`; `push_token` is set when somebody
-    /// listens for pushes.
-    pub(crate) fn restored(
-        record: WatchRecord,
-        now: Timestamp,
-        first_check: Duration,
-        push_token: Option<Secret>,
-    ) -> (Self, Option<WatchEffect>) {
-        let mut watch = Self { begins: true, ..Self::with(record, Phase::Attended) };
-        let effect = match watch.record.state {
-            WatchState::Attended => Some(watch.let_go(push_token, first_check)),
-            WatchState::Watching if watch.record.source == WatchSource::Push => {
-                if push_token.is_some() {
-                    watch.stream = Stream::Off;
-                    // What was pushed meanwhile was lost.
-                    Some(watch.rest(now, Duration::ZERO))
-                } else {
-                    watch.record.source = WatchSource::Poll;
-                    Some(watch.write(After::Check(first_check)))
-                }
-            }
-            WatchState::Watching => Some(watch.rest(now, first_check)),
-            WatchState::Claimed => {
-                watch.phase = Phase::Delivering;
-                Some(WatchEffect::Deliver)
-            }
-            WatchState::Done if watch.record.is_behind() => {
-                watch.record.state = WatchState::Watching;
-                watch.begin_round(now, None);
-                Some(watch.write(After::Check(first_check)))
-            }
-            WatchState::Done => {
-                watch.phase = Phase::Ended;
-                Some(WatchEffect::End)
-            }
-        };
-        (watch, effect)
-    }
-
-    /// A watch that an earlier process left with its outcome told: only the tombstone is missing.
-    pub(crate) fn told(mut record: WatchRecord) -> (Self, WatchEffect) {
-        record.state = WatchState::Done;
-        let mut watch = Self::with(record, Phase::Attended);
-        let effect = watch.write(After::End);
-        (watch, effect)
-    }
-
-    fn with(record: WatchRecord, phase: Phase) -> Self {
-        Self {
-            record,
-            phase,
-            step: 0,
-            missing_since: None,
-            hint: None,
-            read_for: Hint::Begin,
-            begins: false,
-            last_push_read: None,
-            stream: Stream::Wanted,
-            stream_failures: 0,
-            suspected: false,
-            held_until: None,
-            ending: None,
-            flushed: false,
-            stale: 0,
-        }
-    }
-
     /// What is known about the watch, or what [`WatchEffect::Write`] is to write.
     pub(crate) fn record(&self) -> &WatchRecord {
         &self.record
@@ -299,28 +228,10 @@ impl Watch {
             WatchEvent::NotRegistered if self.phase == Phase::Registering => {
                 Some(self.on_not_registered(config))
             }
-            WatchEvent::Delivered if self.phase == Phase::Delivering => {
-                Some(self.on_delivered(now, config))
-            }
-            WatchEvent::NotNow if self.phase == Phase::Delivering => {
-                if std::mem::take(&mut self.flushed) {
-                    return Some(WatchEffect::Deliver);
-                }
-                self.phase = Phase::Kept;
-                None
-            }
-            WatchEvent::DeliverFailed if self.phase == Phase::Delivering => {
-                self.phase = Phase::Undelivered;
-                Some(WatchEffect::Wait(config.store_retry))
-            }
-            WatchEvent::Flush if self.phase == Phase::Kept => {
-                self.phase = Phase::Delivering;
-                Some(WatchEffect::Deliver)
-            }
-            WatchEvent::Flush => {
-                self.flushed = self.phase == Phase::Delivering;
-                None
-            }
+            WatchEvent::Delivered
+            | WatchEvent::NotNow
+            | WatchEvent::DeliverFailed
+            | WatchEvent::Flush => self.on_delivery_event(&event, now, config),
             WatchEvent::Hold if matches!(self.phase, Phase::Idle | Phase::Kept) => {
                 self.phase = Phase::Attended;
                 self.held_until = self.record.next_check_at.take();
@@ -337,8 +248,11 @@ impl Watch {
                 self.record.state = WatchState::Attended;
                 Some(self.write(After::Attend))
             }
-            WatchEvent::ContinuedBeside { continuations } => {
+            WatchEvent::ContinuedBeside { continuations, answered } => {
                 self.record.continuations = self.record.continuations.max(continuations);
+                if let Some(answered) = answered {
+                    self.record.note_told(answered);
+                }
                 None
             }
             WatchEvent::Superseded if self.record.origin.is_empty() => {
@@ -350,9 +264,6 @@ impl Watch {
             | WatchEvent::Superseded
             | WatchEvent::Registered
             | WatchEvent::NotRegistered
-            | WatchEvent::Delivered
-            | WatchEvent::NotNow
-            | WatchEvent::DeliverFailed
             | WatchEvent::Hold
             | WatchEvent::Release { .. }
             | WatchEvent::Continued(_) => self.ignore(),

@@ -2,10 +2,12 @@
 
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
 use volcanic_a2a_types::MessageId;
+use volcanic_base::Chance;
 
 use crate::record::{SendRecord, SendState, WatchId, WatchRecord, WatchState};
 use crate::store::{WatchStore, WatchStoreError};
@@ -22,6 +24,8 @@ struct Inner {
     watches: Vec<WatchRecord>,
     failing: bool,
     log: Vec<String>,
+    /// Draws how long each call takes before and after what it does.
+    slowness: Option<Chance>,
 }
 
 impl MemoryWatchStore {
@@ -33,6 +37,12 @@ impl MemoryWatchStore {
     /// From now on every call fails, or works again.
     pub fn set_failing(&self, failing: bool) {
         self.lock().failing = failing;
+    }
+
+    /// From now on every call takes up to half a minute before it does what it does, or after it has, by chance: a caller that
+    /// is gone meanwhile has or has not written.
+    pub fn set_slow(&self, chance: Chance) {
+        self.lock().slowness = Some(chance);
     }
 
     /// All sends, oldest first.
@@ -48,6 +58,28 @@ impl MemoryWatchStore {
     /// Every write in order, as `begin_send`, `send_known`, `note_unsent`, `end_send` or the state a watch was written with.
     pub fn log(&self) -> Vec<String> {
         self.lock().log.clone()
+    }
+
+    /// Does something as fast as the store is.
+    async fn slowly<T>(
+        &self,
+        action: &'static str,
+        work: impl FnOnce(&mut Inner) -> Result<T, WatchStoreError>,
+    ) -> Result<T, WatchStoreError> {
+        self.pause().await;
+        let done = self.working(action).and_then(|mut inner| work(&mut inner));
+        self.pause().await;
+        done
+    }
+
+    async fn pause(&self) {
+        let pause = self.lock().slowness.as_ref().map(|chance| {
+            let longest = if chance.fraction() < 0.5 { 0.01 } else { 30.0 };
+            Duration::from_secs_f64(chance.fraction() * longest)
+        });
+        if let Some(pause) = pause {
+            tokio::time::sleep(pause).await;
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -122,6 +154,39 @@ impl Inner {
         }
     }
 
+    /// A watch with what was told last of the same task.
+    fn in_view_of_told(&self, send: &SendRecord, watch: &WatchRecord) -> WatchRecord {
+        let is_over = |kept: &&WatchRecord| {
+            kept.state == WatchState::Done
+                && (kept.origin == watch.origin || kept.origin.is_empty())
+                && (&kept.target, &kept.agent, &kept.task_id)
+                    == (&watch.target, &watch.agent, &watch.task_id)
+        };
+        let mut watch = watch.clone();
+        if let Some(over) = self.watches.iter().rfind(is_over) {
+            watch.know_what_was_told(send, over);
+        }
+        watch
+    }
+
+    /// A watch with the answers that no round of it covers.
+    fn with_answers(&self, watch: &WatchRecord) -> WatchRecord {
+        let mut watch = watch.clone();
+        let answers = self.sends.iter().filter(|send| {
+            send.state == SendState::Known
+                && send.task_id.as_ref() == Some(&watch.task_id)
+                && (&send.target, &send.agent, &send.origin)
+                    == (&watch.target, &watch.agent, &watch.origin)
+        });
+        let answers: Vec<_> = answers.filter_map(|send| send.answered.clone()).collect();
+        if watch.is_behind() {
+            for answered in answers {
+                watch.note_told(answered);
+            }
+        }
+        watch
+    }
+
     /// All of them or none.
     fn keep_all(
         &mut self,
@@ -152,21 +217,24 @@ impl WatchStore for MemoryWatchStore {
         send: &SendRecord,
         unattended_limit: u32,
     ) -> Result<bool, WatchStoreError> {
-        let mut inner = self.working("keep a send")?;
-        let is_alike =
-            |kept: &&SendRecord| kept.target == send.target && kept.unattended == send.unattended;
-        let alike = inner.sends.iter().filter(is_alike).count();
-        if send.unattended.is_some()
-            && alike >= usize::try_from(unattended_limit).unwrap_or(usize::MAX)
-        {
-            return Ok(false);
-        }
-        if inner.sends.iter().any(|kept| kept.message_id == send.message_id) {
-            return Err(WatchStoreError::new("keep a send", "its message id is known"));
-        }
-        inner.sends.push(send.clone());
-        inner.log.push("begin_send".to_owned());
-        Ok(true)
+        self.slowly("keep a send", |inner| {
+            let is_alike = |kept: &&SendRecord| {
+                kept.target == send.target && kept.unattended == send.unattended
+            };
+            let alike = inner.sends.iter().filter(is_alike).count();
+            if send.unattended.is_some()
+                && alike >= usize::try_from(unattended_limit).unwrap_or(usize::MAX)
+            {
+                return Ok(false);
+            }
+            if inner.sends.iter().any(|kept| kept.message_id == send.message_id) {
+                return Err(WatchStoreError::new("keep a send", "its message id is known"));
+            }
+            inner.sends.push(send.clone());
+            inner.log.push("begin_send".to_owned());
+            Ok(true)
+        })
+        .await
     }
 
     async fn send_known(
@@ -175,22 +243,26 @@ impl WatchStore for MemoryWatchStore {
         watch: Option<&WatchRecord>,
     ) -> Result<Option<WatchRecord>, WatchStoreError> {
         const ACTION: &str = "mark a send as known";
-        let mut inner = self.working(ACTION)?;
-        inner.send_mut(message_id, ACTION)?;
-        let at = inner.log.len();
-        let twin = watch.and_then(|watch| inner.twin(watch));
-        if let Some(twin) = twin.and_then(|twin| inner.watches.get_mut(twin)) {
-            twin.continuations += 1;
-        }
-        let kept = watch.map(|watch| inner.keep(watch, ACTION)).transpose()?;
-        if let Some(inserted) = kept.as_ref().filter(|_| twin.is_none()) {
-            inner.supersede(inserted);
-        }
-        inner.log.insert(at, "send_known".to_owned());
-        let send = inner.send_mut(message_id, ACTION)?;
-        send.state = SendState::Known;
-        send.end_reason = None;
-        Ok(kept)
+        self.slowly(ACTION, |inner| {
+            inner.send_mut(message_id, ACTION)?;
+            let at = inner.log.len();
+            let twin = watch.and_then(|watch| inner.twin(watch));
+            if let Some(twin) = twin.and_then(|twin| inner.watches.get_mut(twin)) {
+                twin.continuations += 1;
+            }
+            let send = inner.send_mut(message_id, ACTION)?.clone();
+            let watch = watch.map(|watch| inner.in_view_of_told(&send, watch));
+            let kept = watch.map(|watch| inner.keep(&watch, ACTION)).transpose()?;
+            if let Some(inserted) = kept.as_ref().filter(|_| twin.is_none()) {
+                inner.supersede(inserted);
+            }
+            inner.log.insert(at, "send_known".to_owned());
+            let send = inner.send_mut(message_id, ACTION)?;
+            send.state = SendState::Known;
+            send.end_reason = None;
+            Ok(kept.map(|kept| inner.with_answers(&kept)))
+        })
+        .await
     }
 
     async fn note_unsent(
@@ -199,15 +271,17 @@ impl WatchStore for MemoryWatchStore {
         reason: &str,
     ) -> Result<(), WatchStoreError> {
         const ACTION: &str = "note why a send did not leave";
-        let mut inner = self.working(ACTION)?;
-        let send = inner.send_mut(message_id, ACTION)?;
-        if send.state != SendState::Sending {
-            return Err(WatchStoreError::new(ACTION, "it is not open"));
-        }
-        send.end_reason = Some(reason.to_owned());
-        send.unattended = None;
-        inner.log.push("note_unsent".to_owned());
-        Ok(())
+        self.slowly(ACTION, |inner| {
+            let send = inner.send_mut(message_id, ACTION)?;
+            if send.state != SendState::Sending {
+                return Err(WatchStoreError::new(ACTION, "it is not open"));
+            }
+            send.end_reason = Some(reason.to_owned());
+            send.unattended = None;
+            inner.log.push("note_unsent".to_owned());
+            Ok(())
+        })
+        .await
     }
 
     async fn note_sought(
@@ -216,13 +290,15 @@ impl WatchStore for MemoryWatchStore {
         since: Timestamp,
     ) -> Result<(), WatchStoreError> {
         const ACTION: &str = "note since when a send is looked for";
-        let mut inner = self.working(ACTION)?;
-        let send = inner.send_mut(message_id, ACTION)?;
-        if send.state != SendState::Sending {
-            return Err(WatchStoreError::new(ACTION, "it is not open"));
-        }
-        send.sought_since = Some(since);
-        Ok(())
+        self.slowly(ACTION, |inner| {
+            let send = inner.send_mut(message_id, ACTION)?;
+            if send.state != SendState::Sending {
+                return Err(WatchStoreError::new(ACTION, "it is not open"));
+            }
+            send.sought_since = Some(since);
+            Ok(())
+        })
+        .await
     }
 
     async fn note_answered(
@@ -231,22 +307,26 @@ impl WatchStore for MemoryWatchStore {
         answered: &str,
     ) -> Result<(), WatchStoreError> {
         const ACTION: &str = "note what a send answers";
-        let mut inner = self.working(ACTION)?;
-        let send = inner.send_mut(message_id, ACTION)?;
-        if send.state != SendState::Sending {
-            return Err(WatchStoreError::new(ACTION, "it is not open"));
-        }
-        send.answered = Some(answered.to_owned());
-        Ok(())
+        self.slowly(ACTION, |inner| {
+            let send = inner.send_mut(message_id, ACTION)?;
+            if send.state != SendState::Sending {
+                return Err(WatchStoreError::new(ACTION, "it is not open"));
+            }
+            send.answered = Some(answered.to_owned());
+            Ok(())
+        })
+        .await
     }
 
     async fn end_send(&self, message_id: &MessageId, reason: &str) -> Result<(), WatchStoreError> {
-        let mut inner = self.working("end a send")?;
-        let send = inner.send_mut(message_id, "end a send")?;
-        send.state = SendState::Ended;
-        send.end_reason = Some(reason.to_owned());
-        inner.log.push("end_send".to_owned());
-        Ok(())
+        self.slowly("end a send", |inner| {
+            let send = inner.send_mut(message_id, "end a send")?;
+            send.state = SendState::Ended;
+            send.end_reason = Some(reason.to_owned());
+            inner.log.push("end_send".to_owned());
+            Ok(())
+        })
+        .await
     }
 
     async fn add_watches(
@@ -254,7 +334,7 @@ impl WatchStore for MemoryWatchStore {
         watches: &[WatchRecord],
     ) -> Result<Vec<WatchRecord>, WatchStoreError> {
         const ACTION: &str = "keep watches";
-        self.working(ACTION)?.keep_all(watches, ACTION)
+        self.slowly(ACTION, |inner| inner.keep_all(watches, ACTION)).await
     }
 
     async fn update(
@@ -263,45 +343,64 @@ impl WatchStore for MemoryWatchStore {
         watch: &WatchRecord,
     ) -> Result<bool, WatchStoreError> {
         const ACTION: &str = "update a watch";
-        let mut inner = self.working(ACTION)?;
-        let is_twin = |kept: &WatchRecord| {
-            kept.id != watch.id && kept.state != WatchState::Done && is_same_task(kept, watch)
-        };
-        let is_second = watch.state != WatchState::Done && inner.watches.iter().any(is_twin);
-        let Some(kept) = inner
-            .watches
-            .iter_mut()
-            .find(|kept| kept.id == watch.id && kept.epoch == expected_epoch)
-        else {
-            return Ok(false);
-        };
-        if is_second {
-            return Err(WatchStoreError::new(ACTION, "its task is followed by another watch"));
-        }
-        let continuations = kept.continuations;
-        *kept = WatchRecord { epoch: expected_epoch + 1, continuations, ..watch.clone() };
-        inner.log.push(watch.state.as_str().to_owned());
-        Ok(true)
+        self.slowly(ACTION, |inner| {
+            let is_twin = |kept: &WatchRecord| {
+                kept.id != watch.id && kept.state != WatchState::Done && is_same_task(kept, watch)
+            };
+            let is_second = watch.state != WatchState::Done && inner.watches.iter().any(is_twin);
+            let Some(kept) = inner
+                .watches
+                .iter_mut()
+                .find(|kept| kept.id == watch.id && kept.epoch == expected_epoch)
+            else {
+                return Ok(false);
+            };
+            if is_second {
+                return Err(WatchStoreError::new(ACTION, "its task is followed by another watch"));
+            }
+            let continuations = kept.continuations;
+            *kept = WatchRecord { epoch: expected_epoch + 1, continuations, ..watch.clone() };
+            inner.log.push(watch.state.as_str().to_owned());
+            Ok(true)
+        })
+        .await
     }
 
     async fn live(&self) -> Result<Vec<WatchRecord>, WatchStoreError> {
-        let inner = self.working("read the watches")?;
-        let is_live = |watch: &&WatchRecord| watch.state != WatchState::Done || watch.is_behind();
-        Ok(inner.watches.iter().filter(is_live).cloned().collect())
+        self.slowly("read the watches", |inner| {
+            let is_live =
+                |watch: &&WatchRecord| watch.state != WatchState::Done || watch.is_behind();
+            let live = inner.watches.iter().filter(is_live);
+            Ok(live.map(|watch| inner.with_answers(watch)).collect())
+        })
+        .await
     }
 
     async fn open_sends(&self) -> Result<Vec<SendRecord>, WatchStoreError> {
-        let inner = self.working("read the open sends")?;
-        Ok(inner.sends.iter().filter(|send| send.state == SendState::Sending).cloned().collect())
+        self.slowly("read the open sends", |inner| {
+            Ok(inner
+                .sends
+                .iter()
+                .filter(|send| send.state == SendState::Sending)
+                .cloned()
+                .collect())
+        })
+        .await
     }
 
     async fn watch(&self, id: &WatchId) -> Result<Option<WatchRecord>, WatchStoreError> {
-        Ok(self.working("read a watch")?.watches.iter().find(|watch| watch.id == *id).cloned())
+        self.slowly("read a watch", |inner| {
+            let found = inner.watches.iter().find(|watch| watch.id == *id);
+            Ok(found.map(|watch| inner.with_answers(watch)))
+        })
+        .await
     }
 
     async fn knows_workspace(&self, workspace: &Path) -> Result<bool, WatchStoreError> {
-        let inner = self.working("look a workspace up")?;
-        Ok(inner.sends.iter().any(|send| send.workspace == workspace)
-            || inner.watches.iter().any(|watch| watch.workspace == workspace))
+        self.slowly("look a workspace up", |inner| {
+            Ok(inner.sends.iter().any(|send| send.workspace == workspace)
+                || inner.watches.iter().any(|watch| watch.workspace == workspace))
+        })
+        .await
     }
 }

@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 use volcanic_a2a_types::{ContextId, MessageId, TaskId};
 use volcanic_base::{Chance, Secret};
 
+use crate::machine::{SettledState, outlasts_round};
+
 /// Names the conversation that a send or watch belongs to; the host decides what it means. Clones share the name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct WatchTarget(Arc<str>);
@@ -219,7 +221,7 @@ pub struct WatchRecord {
     /// round.
     pub round: u32,
     /// What the owner was told while the watch goes on, e.g. `auth-required`, and the mark of the outcome that was told
-    /// last: its label, `#`, and a digest. Besides, how a question stood that was answered.
+    /// last: its label, `#`, and a digest. Besides, how the questions stood that were answered.
     pub told: Vec<String>,
     /// The framed text on its way; only with [`WatchState::Claimed`].
     pub text: Option<String>,
@@ -288,6 +290,29 @@ impl WatchRecord {
             message_id: None,
             continuations: 0,
             followed: 0,
+        }
+    }
+
+    /// Adds to what was told, unless it is known.
+    pub fn note_told(&mut self, told: String) {
+        if !self.told.contains(&told) {
+            self.told.push(told);
+        }
+    }
+
+    /// Takes over from `over`, a watch of the same task that is over, what is no news to the conversation: the outcome that was
+    /// told last, and the questions that were answered. `send` led to this watch.
+    ///
+    /// Nothing is taken over if what comes of the task is an answer to the message whatever was told before: the message went
+    /// to the task that it names, or the agent showed the task as settled when it took it. Of a message that was lost, and
+    /// found in the task, nobody knows that.
+    pub fn know_what_was_told(&mut self, send: &SendRecord, over: &Self) {
+        let was_settled = self.last_seen.as_deref().is_some_and(SettledState::is_label);
+        if send.sought_since.is_none() && (send.task_id.is_some() || was_settled) {
+            return;
+        }
+        for told in over.told.iter().filter(|told| outlasts_round(told)) {
+            self.note_told(told.clone());
         }
     }
 

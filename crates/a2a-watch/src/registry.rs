@@ -3,6 +3,7 @@
 mod asking;
 mod attending;
 mod calls;
+mod claiming;
 mod clocks;
 mod closing;
 mod context;
@@ -311,7 +312,7 @@ impl Registry {
 
     fn carry_out(&mut self, id: &WatchId, effect: Option<WatchEffect>) {
         if self.context.stop.is_cancelled() {
-            return self.carry_out_last(id, effect);
+            return self.carry_out_last(id, effect.as_ref());
         }
         if matches!(effect, Some(WatchEffect::Wait(_))) && self.could_stream(id) {
             return self.feed(id, WatchEvent::Place);

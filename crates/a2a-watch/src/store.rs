@@ -8,7 +8,8 @@ use volcanic_a2a_types::MessageId;
 
 use crate::record::{SendRecord, WatchId, WatchRecord};
 
-/// Keeps sends and watches. Every method that writes is one commit: all of it is on disk when it returns, or nothing.
+/// Keeps sends and watches. A watch with unfollowed continuations is returned with how the questions stood that those
+/// answered ([`SendRecord::answered`]) among what was told. Every method that writes is one commit: all of it is on disk when it returns, or nothing.
 #[async_trait]
 pub trait WatchStore: Send + Sync + fmt::Debug {
     /// Keeps a send that is about to leave, or that did not come so far and has a reason; its state is
@@ -30,6 +31,9 @@ pub trait WatchStore: Send + Sync + fmt::Debug {
     /// When a live watch for the same (`target`, `agent`, `origin`, `task_id`) exists, the message is added to its
     /// [`WatchRecord::continuations`], its epoch stays, and it is returned; otherwise `watch` is inserted as given and
     /// returned. `None` in, `None` out: the remote answered without a task, or the watch knows the message already.
+    ///
+    /// A watch that is inserted knows what was told by the last one of the same task that is over
+    /// ([`WatchRecord::know_what_was_told`]).
     ///
     /// A watch that is inserted takes over from those that follow its task without knowing where it runs (an empty
     /// [`WatchRecord::origin`]): in the same commit they are done, or once the text that they have claimed is delivered.

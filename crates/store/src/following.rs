@@ -37,7 +37,7 @@ impl WatchStore for Store {
         let (message_id, watch) = (message_id.clone(), watch.cloned());
         let work = move |scope: &WriteScope<'_>| {
             sends::mark(scope, &message_id, SendState::Known, None)?;
-            watch.map(|watch| watches::keep_for_send(scope, &watch)).transpose()
+            watch.map(|watch| watches::keep_for_send(scope, &message_id, watch)).transpose()
         };
         self.writer().write(work).await.map_err(|error| error.into_watch("mark a send as known"))
     }

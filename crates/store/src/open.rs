@@ -9,8 +9,12 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 /// The formats, oldest first; a database of format `n` has run the first `n` of them.
-const MIGRATIONS: [&str; 3] =
-    [include_str!("schema/v1.sql"), include_str!("schema/v2.sql"), include_str!("schema/v3.sql")];
+const MIGRATIONS: [&str; 4] = [
+    include_str!("schema/v1.sql"),
+    include_str!("schema/v2.sql"),
+    include_str!("schema/v3.sql"),
+    include_str!("schema/v4.sql"),
+];
 
 /// Marks the file as ours: "Volc".
 const APPLICATION_ID: i64 = 0x566f_6c63;

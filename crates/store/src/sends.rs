@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use rusqlite::types::Type;
 use rusqlite::{Connection, Row, named_params, params};
 use volcanic_a2a_types::{ContextId, MessageId, TaskId};
-use volcanic_a2a_watch::{SendRecord, SendState, WatchTarget};
+use volcanic_a2a_watch::{SendRecord, SendState, WatchRecord, WatchTarget};
 
 use crate::error::DbError;
 use crate::rows::{broken, count, optional_id, optional_time, path, path_bytes, time};
@@ -114,6 +114,35 @@ pub(crate) fn note_answered(
         1 => Ok(()),
         _ => Err(DbError::UnknownSend { message_id: message_id.as_str().to_owned() }),
     }
+}
+
+/// One send, whatever its state.
+pub(crate) fn find(scope: &WriteScope<'_>, message_id: &MessageId) -> Result<SendRecord, DbError> {
+    let mut statement =
+        scope.connection.prepare_cached("SELECT * FROM sends WHERE message_id = ?1")?;
+    Ok(statement.query_row([message_id.as_str()], send)?)
+}
+
+/// How the questions stood that messages to a watch's task answered, oldest first.
+pub(crate) fn answers(
+    connection: &Connection,
+    watch: &WatchRecord,
+) -> Result<Vec<String>, DbError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT answered FROM sends
+         WHERE workspace = ?1 AND target = ?2 AND agent = ?3 AND origin = ?4 AND task_id = ?5 AND state = 'known'
+           AND answered IS NOT NULL
+         ORDER BY place",
+    )?;
+    let task = params![
+        path_bytes(&watch.workspace),
+        watch.target.as_str(),
+        watch.agent,
+        watch.origin,
+        watch.task_id.as_str()
+    ];
+    let answers = statement.query_map(task, |row| row.get(0))?;
+    Ok(answers.collect::<Result<_, _>>()?)
 }
 
 /// The sends that are not over, oldest first.

@@ -10,6 +10,7 @@ use volcanic_base::Secret;
 
 use crate::error::DbError;
 use crate::rows::{broken, count, json, optional_id, optional_time, path, path_bytes, time};
+use crate::sends;
 use crate::writer::WriteScope;
 
 /// Keeps a watch as given, unless the conversation follows that task already: then the one it has.
@@ -20,21 +21,48 @@ pub(crate) fn keep(scope: &WriteScope<'_>, given: &WatchRecord) -> Result<WatchR
     }
 }
 
-/// As [`keep`], for a message that led to the task: the watch that follows it already counts the message.
+/// As [`keep`], for a message that led to the task: the watch that follows it already counts the message, and a new one knows
+/// what was told of the task.
 pub(crate) fn keep_for_send(
     scope: &WriteScope<'_>,
-    given: &WatchRecord,
+    message_id: &MessageId,
+    mut given: WatchRecord,
 ) -> Result<WatchRecord, DbError> {
-    let Some(known) = twin(scope, given)? else {
-        let inserted = insert(scope, given)?;
-        supersede(scope, given)?;
+    let Some(known) = twin(scope, &given)? else {
+        if let Some(over) = last_over(scope, &given)? {
+            given.know_what_was_told(&sends::find(scope, message_id)?, &over);
+        }
+        let inserted = insert(scope, &given)?;
+        supersede(scope, &given)?;
         return Ok(inserted);
     };
     let mut count = scope
         .connection
         .prepare_cached("UPDATE watches SET continuations = continuations + 1 WHERE id = ?1")?;
     count.execute([known.id.as_str()])?;
-    Ok(WatchRecord { continuations: known.continuations.saturating_add(1), ..known })
+    let continuations = known.continuations.saturating_add(1);
+    with_answers(scope.connection, WatchRecord { continuations, ..known })
+}
+
+/// The newest watch of the same task that is over.
+fn last_over(scope: &WriteScope<'_>, given: &WatchRecord) -> Result<Option<WatchRecord>, DbError> {
+    let mut over = scope.connection.prepare_cached(
+        "SELECT * FROM watches
+         WHERE target = ?1 AND agent = ?2 AND origin IN (?3, '') AND task_id = ?4 AND state = 'done'
+         ORDER BY place DESC LIMIT 1",
+    )?;
+    let task = params![given.target.as_str(), given.agent, given.origin, given.task_id.as_str()];
+    Ok(over.query_row(task, watch).optional()?)
+}
+
+/// Adds how the questions stood that were answered by messages which no round of the watch covers.
+fn with_answers(connection: &Connection, mut watch: WatchRecord) -> Result<WatchRecord, DbError> {
+    if watch.is_behind() {
+        for answered in sends::answers(connection, &watch)? {
+            watch.note_told(answered);
+        }
+    }
+    Ok(watch)
 }
 
 /// The watch that follows the same task for the same conversation, or has to again.
@@ -122,13 +150,14 @@ pub(crate) fn live(connection: &Connection) -> Result<Vec<WatchRecord>, DbError>
          ORDER BY place",
     )?;
     let watches = statement.query_map([], watch)?;
-    Ok(watches.collect::<Result<_, _>>()?)
+    watches.map(|watch| with_answers(connection, watch?)).collect()
 }
 
 /// One watch, whatever its state.
 pub(crate) fn find(connection: &Connection, id: &WatchId) -> Result<Option<WatchRecord>, DbError> {
     let mut statement = connection.prepare_cached("SELECT * FROM watches WHERE id = ?1")?;
-    Ok(statement.query_row([id.as_str()], watch).optional()?)
+    let found = statement.query_row([id.as_str()], watch).optional()?;
+    found.map(|watch| with_answers(connection, watch)).transpose()
 }
 
 /// Whether anything was ever kept for a workspace.

@@ -54,6 +54,8 @@ pub(crate) enum WatchEvent {
     ContinuedBeside {
         /// [`crate::WatchRecord::continuations`] with it.
         continuations: u32,
+        /// How the question stood that it answers, if it answers one.
+        answered: Option<String>,
     },
     /// A send led to the task, and follows it by a watch of its own: this one did not know where it runs.
     Superseded,

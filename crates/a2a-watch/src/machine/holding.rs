@@ -87,11 +87,11 @@ impl Watch {
         self.held_until = None;
         self.record.text = None;
         self.record.goes_on = false;
+        self.note_outcome(state.mark);
         if state.label != AUTH_REQUIRED && !self.record.is_behind() {
             self.record.state = WatchState::Done;
             return self.write(After::End);
         }
-        self.note_outcome(state.mark);
         self.record.told.push(state.label);
         if self.record.is_behind() {
             self.begin_round(now, None);
@@ -134,7 +134,7 @@ impl Watch {
         self.record.followed = self.record.continuations;
         self.record
             .told
-            .retain(|told| told == ORIGIN_MOVED || (is_beside && settled::is_mark(told)));
+            .retain(|told| told == ORIGIN_MOVED || (is_beside && settled::outlasts_round(told)));
         self.record.started_at = now;
         self.step = 0;
         if let Some(continuation) = continuation {

@@ -7,6 +7,8 @@ use volcanic_a2a_types::{Task, TaskState, TaskStatus};
 
 /// Stands between label and digest in a mark; no label holds it.
 const SEPARATOR: char = '#';
+/// Before a note of a question that was answered.
+const ANSWERED: &str = "answered#";
 
 /// A settled state of a task, as it is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,6 +43,11 @@ impl SettledState {
         states.into_iter().map(|state| state.label())
     }
 
+    /// Whether that is the label of a settled state.
+    pub(crate) fn is_label(label: &str) -> bool {
+        label == super::AUTH_REQUIRED || Self::last_labels().any(|last| last == label)
+    }
+
     /// The state of a task of which no more can be read.
     pub(crate) fn unreadable(state: &TaskState) -> Self {
         Self::new(state, "unreadable")
@@ -61,34 +68,24 @@ impl SettledState {
 /// How a question stood when it was answered, as it is kept among what was told; `None` if nothing is asked. Many agents
 /// say nothing of a task until they have something to say, and show the question until then.
 pub(crate) fn answered(status: &TaskStatus) -> Option<String> {
-    let asked = status.message.as_ref().map(|asked| digest(asked.message_id.as_str()));
-    Some(format!("{}{}", question(status)?, asked.unwrap_or_default()))
+    Some(format!("{ANSWERED}{}", status.question_note()?))
 }
 
-/// Whether a question is one that was answered: nothing in it is newer. Some agents clear its words as soon as they have the
-/// answer.
+/// Whether a question is one that was answered.
 pub(crate) fn is_answered(told: &[String], status: &TaskStatus) -> bool {
-    let Some(question) = question(status) else { return false };
-    let asks = status.message.as_ref().map(|asks| digest(asks.message_id.as_str()));
     told.iter()
-        .filter_map(|told| told.strip_prefix(&question))
-        .any(|asked| asks.as_ref().is_none_or(|asks| asks == asked))
-}
-
-/// What is the same of a question as long as nothing newer is said.
-fn question(status: &TaskStatus) -> Option<String> {
-    let state = &status.state;
-    let asks = state.is_settled() && !state.is_terminal();
-    let at = status.timestamp.as_ref().map(ToString::to_string).unwrap_or_default();
-    asks.then(|| format!("{}{SEPARATOR}answered {at} ", state.label()))
-}
-
-fn digest(text: &str) -> String {
-    format!("{:x}", Sha256::digest(text))
+        .filter_map(|told| told.strip_prefix(ANSWERED))
+        .any(|note| status.is_question_of(note))
 }
 
 /// Whether something that was told is the mark of an outcome.
 pub(super) fn is_mark(told: &str) -> bool {
+    told.contains(SEPARATOR) && !told.starts_with(ANSWERED)
+}
+
+/// Whether something among what was told is news to nobody after a message that nobody waits for: the mark of an outcome, or
+/// a question that was answered.
+pub(crate) fn outlasts_round(told: &str) -> bool {
     told.contains(SEPARATOR)
 }
 
@@ -129,24 +126,14 @@ mod tests {
     }
 
     #[test]
-    fn question_is_answered_until_anything_in_it_is_newer() {
-        let status = |state: &str, id: Option<&str>, at: &str| -> TaskStatus {
-            let mut status = json!({"state": state, "timestamp": at});
-            if let Some(id) = id {
-                status["message"] = json!({"messageId": id, "role": "ROLE_AGENT", "parts": [{"text": "Which day?"}]});
-            }
-            serde_json::from_value(status).unwrap()
-        };
-        let (asks, at) = ("TASK_STATE_INPUT_REQUIRED", "2026-11-30T08:00:00Z");
-        let told = [answered(&status(asks, Some("m1"), at)).unwrap()];
-        assert!(is_mark(&told[0]));
-        assert!(is_answered(&told, &status(asks, Some("m1"), at)));
-        assert!(is_answered(&told, &status(asks, None, at)));
-        assert!(!is_answered(&told, &status(asks, Some("m2"), at)));
-        assert!(!is_answered(&told, &status(asks, Some("m1"), "2026-11-30T08:00:01Z")));
-        assert!(!is_answered(&told, &status("TASK_STATE_AUTH_REQUIRED", Some("m1"), at)));
-        assert!(!is_answered(&told, &status("TASK_STATE_COMPLETED", Some("m1"), at)));
-        assert!(!is_answered(&[], &status(asks, Some("m1"), at)));
-        assert_eq!(answered(&status("TASK_STATE_WORKING", Some("m1"), at)), None);
+    fn question_is_answered_once_it_is_noted() {
+        let asks =
+            json!({"state": "TASK_STATE_INPUT_REQUIRED", "timestamp": "2026-11-30T08:00:00Z"});
+        let asks: TaskStatus = serde_json::from_value(asks).unwrap();
+        let told = [answered(&asks).unwrap()];
+        assert_eq!((is_mark(&told[0]), outlasts_round(&told[0])), (false, true));
+        assert!(is_answered(&told, &asks));
+        assert!(!is_answered(&[], &asks));
+        assert_eq!(answered(&TaskStatus::new(TaskState::Working)), None);
     }
 }

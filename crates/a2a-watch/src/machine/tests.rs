@@ -252,6 +252,20 @@ fn answer_in_between_forgives_an_unknown_task() {
     assert_eq!(bench.watch.record().not_found, 1);
 }
 
+#[test]
+fn answer_in_between_forgives_failed_checks() {
+    let mut bench = Bench::watching();
+    for _ in 0..3 {
+        bench.check(failed(None));
+    }
+    assert_eq!(bench.watch.record().failures, 3);
+    bench.check(working());
+    assert_eq!(bench.watch.record().failures, 0);
+    // So files have all their tries, and a push watch would rest as long as ever.
+    assert!(matches!(bench.check(unsaved()), Some(WatchEffect::Wait(_))));
+    assert_eq!(bench.watch.record().failures, 1);
+}
+
 fn unsaved() -> ReadResult {
     ReadResult::Unsaved {
         state: state("completed"),
@@ -666,11 +680,16 @@ fn continuation_makes_every_state_worth_telling_again() {
     assert_eq!(record.key_for("auth-required"), "a2a:w1:auth-required:1");
 }
 
+/// A message came beside the watch, `continuations` in all.
+fn beside(continuations: u32) -> WatchEvent {
+    WatchEvent::ContinuedBeside { continuations, answered: None }
+}
+
 #[test]
 fn message_sent_while_a_question_is_delivered_keeps_the_watch_going() {
     let mut bench = Bench::watching();
     bench.check(settled("input-required"));
-    assert_eq!(bench.feed(WatchEvent::ContinuedBeside { continuations: 1 }), None);
+    assert_eq!(bench.feed(beside(1)), None);
     assert_eq!(bench.feed(WatchEvent::Delivered), Some(WatchEffect::Write));
     assert_eq!(bench.feed(WatchEvent::Written), wait(15));
     assert_eq!(bench.watch.record().round, 1);
@@ -684,7 +703,7 @@ fn message_sent_while_a_question_is_delivered_keeps_the_watch_going() {
 fn outcome_that_a_message_beside_it_did_not_change_is_not_told_again() {
     let mut bench = Bench::watching();
     bench.check(settled("completed"));
-    assert_eq!(bench.feed(WatchEvent::ContinuedBeside { continuations: 1 }), None);
+    assert_eq!(bench.feed(beside(1)), None);
     assert_eq!(bench.feed(WatchEvent::Delivered), Some(WatchEffect::Write));
     assert_eq!(bench.feed(WatchEvent::Written), wait(15));
     assert_eq!(bench.watch.record().told, ["completed#1"]);
@@ -696,7 +715,7 @@ fn outcome_that_a_message_beside_it_did_not_change_is_not_told_again() {
 fn question_that_a_message_beside_it_did_not_change_is_followed_on() {
     let mut bench = Bench::watching();
     bench.check(settled("input-required"));
-    bench.feed(WatchEvent::ContinuedBeside { continuations: 1 });
+    bench.feed(beside(1));
     bench.feed(WatchEvent::Delivered);
     bench.feed(WatchEvent::Written);
     assert_eq!(bench.check(told_before("input-required")), wait(30));
@@ -708,7 +727,7 @@ fn message_sent_while_the_tombstone_is_written_keeps_the_watch_going() {
     let mut bench = Bench::watching();
     bench.check(settled("completed"));
     assert_eq!(bench.feed(WatchEvent::Delivered), Some(WatchEffect::Write));
-    assert_eq!(bench.feed(WatchEvent::ContinuedBeside { continuations: 1 }), None);
+    assert_eq!(bench.feed(beside(1)), None);
     assert_eq!(bench.feed(WatchEvent::Written), Some(WatchEffect::Write));
     assert_eq!(bench.feed(WatchEvent::Written), wait(15));
     let record = bench.watch.record();

@@ -79,24 +79,6 @@ impl Watch {
         }
     }
 
-    pub(super) fn on_delivered(&mut self, now: Timestamp, config: &WatchConfig) -> WatchEffect {
-        let label = self.record.claimed_label().unwrap_or_default().to_owned();
-        self.record.text = None;
-        self.flushed = false;
-        if !self.record.goes_on && !self.record.is_behind() {
-            self.record.state = WatchState::Done;
-            return self.write(After::End);
-        }
-        self.record.goes_on = false;
-        self.record.state = WatchState::Watching;
-        self.record.told.push(label);
-        if self.record.is_behind() {
-            self.begin_round(now, None);
-        }
-        let pause = self.poll_pause(config);
-        self.write_and_go_on(pause)
-    }
-
     pub(super) fn write(&mut self, after: After) -> WatchEffect {
         self.phase = Phase::Writing(after);
         WatchEffect::Write

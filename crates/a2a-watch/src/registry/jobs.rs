@@ -115,6 +115,8 @@ pub(super) enum JobEnd {
     Counted {
         message_id: MessageId,
         record: Box<WatchRecord>,
+        /// How the question stood that it answers, if it answers one.
+        answered: Option<String>,
     },
     Viewed {
         failed: Vec<PathBuf>,
@@ -231,7 +233,9 @@ impl Registry {
                 self.on_recovered(&send, held, recovered);
             }
             JobEnd::Marked { id, message_id, waiting } => self.on_marked(&id, &message_id, waiting),
-            JobEnd::Counted { message_id, record } => self.on_counted(&message_id, *record),
+            JobEnd::Counted { message_id, record, answered } => {
+                self.on_counted(&message_id, *record, answered);
+            }
             JobEnd::Viewed { failed } => self.on_viewed(failed),
             JobEnd::Done => {}
         }

@@ -129,7 +129,9 @@ impl Registry {
                 if let Some(id) = held {
                     self.release(&id, true);
                 }
-                self.on_counted(&send.message_id, *record);
+                let answered = send.answered.clone();
+                let answered = answered.filter(|_| send.task_id.as_ref() == Some(&record.task_id));
+                self.on_counted(&send.message_id, *record, answered);
             }
             (Recovered::Continued, Some(id)) => {
                 let continuation = Continuation {

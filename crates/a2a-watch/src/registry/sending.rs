@@ -4,8 +4,8 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 use volcanic_a2a_client::{AgentEntry, ClientError, RemoteAgent, SavedOutcome};
 use volcanic_a2a_types::{
-    ContextId, HOPS_METADATA, ListTasksRequest, Message, MessageId, Part, SendMessageConfiguration,
-    SendMessageRequest, SendMessageResponse, Task,
+    A2aErrorKind, ContextId, HOPS_METADATA, ListTasksRequest, Message, MessageId, Part,
+    SendMessageConfiguration, SendMessageRequest, SendMessageResponse, Task,
 };
 
 use super::context::{Context, stays_at};
@@ -159,11 +159,26 @@ async fn prepare(
     let (found, answered) = match remote.get_task(task_id, Some(0)).await {
         Ok(task) => (task.context_id, answered(&task.status)),
         // The agent will say what it thinks of the message.
-        Err(_) if send.context_id.is_some() => (None, None),
+        Err(error) if send.context_id.is_some() && has_nothing_to_read(&error) => (None, None),
+        // A message that left without a note of the question it answers could get that question for its outcome.
         Err(error) => return Err(error),
     };
     // Some servers give a message with a task id alone a context of its own, so both are always sent.
     Ok((remote, send.context_id.clone().or(found), answered))
+}
+
+/// Whether reading the task again would show no question either.
+fn has_nothing_to_read(error: &ClientError) -> bool {
+    let is_denied = matches!(
+        error.rpc_kind(),
+        Some(
+            A2aErrorKind::TaskNotFound
+                | A2aErrorKind::UnsupportedOperation
+                | A2aErrorKind::MethodNotFound
+        )
+    );
+    // It is told as such, whatever it asks.
+    is_denied || error.too_large().is_some() || error.unreadable_task().is_some()
 }
 
 /// What is kept of an order, to the agent at `origin`.

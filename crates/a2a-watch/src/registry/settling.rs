@@ -1,4 +1,4 @@
-//! The registry's side of `send`, `status` and `cancel`: who holds a watch, and who hears what.
+//! The registry's side of `send`: which watch follows the task it led to, and who hears what.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,6 +8,7 @@ use volcanic_a2a_client::{RemoteAgent, render_delivery};
 use volcanic_a2a_types::{A2aErrorKind, MessageId};
 
 use super::attending::{Progress, Waited, attend};
+use super::claiming::{Claim, WhoTells};
 use super::closing::{count, mark_known};
 use super::handle::{Command, SendCommand};
 use super::jobs::{JobEnd, Owner};
@@ -16,10 +17,7 @@ use super::{Followed, Registry};
 use crate::machine::{Availability, Continuation, Watch, WatchEvent};
 use crate::notice;
 use crate::order::{AgentError, SendEnd, SendError, SendOrder};
-use crate::record::{WatchId, WatchRecord, WatchTarget};
-
-/// Calls that may wait for one watch to rest. More than a model asks for in one reply.
-const MAX_WAITING: usize = 16;
+use crate::record::{WatchId, WatchRecord};
 
 /// A send between its answer and the end of its wait.
 pub(super) struct Waiting {
@@ -32,79 +30,7 @@ pub(super) struct Waiting {
     answered: Option<String>,
 }
 
-/// What a call gets of the watch it is about.
-pub(super) enum Claim {
-    /// Nothing to hold: not watched, or over.
-    Nothing,
-    /// The call holds it now.
-    Held(WatchId),
-    /// Another call holds it.
-    Taken,
-    /// It is busy for a moment.
-    Wait(WatchId),
-}
-
-/// Who is to tell a text that is kept for an unknown conversation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum WhoTells {
-    /// The call that takes the watch.
-    Caller,
-    /// The registry, once the conversation is known.
-    Registry,
-}
-
 impl Registry {
-    /// Takes a watch for a call, if it can be had. A text that is kept for an unknown conversation is for the one
-    /// `who_tells` it.
-    pub(super) fn claim(
-        &mut self,
-        target: &WatchTarget,
-        agent: &str,
-        task_id: &volcanic_a2a_types::TaskId,
-        who_tells: WhoTells,
-    ) -> Claim {
-        let Some(id) = self.watch_of(target, agent, task_id) else { return Claim::Nothing };
-        self.withdraw_call(&id);
-        let Some(followed) = self.watches.get(&id) else { return Claim::Nothing };
-        if followed.is_busy() {
-            let is_full = followed.waiting.len() >= MAX_WAITING;
-            return if is_full { Claim::Taken } else { Claim::Wait(id) };
-        }
-        match followed.watch.availability() {
-            Availability::Free => {
-                self.hold(&id);
-                Claim::Held(id)
-            }
-            Availability::Kept if who_tells == WhoTells::Caller => {
-                self.hold(&id);
-                Claim::Held(id)
-            }
-            Availability::Held | Availability::Busy => Claim::Taken,
-            Availability::Kept | Availability::Over => Claim::Nothing,
-        }
-    }
-
-    fn hold(&mut self, id: &WatchId) {
-        if let Some(followed) = self.watches.get_mut(id) {
-            followed.telling = None;
-            if let Some(timer) = followed.timer.take() {
-                self.timers.try_remove(&timer);
-            }
-        }
-        self.feed(id, WatchEvent::Hold);
-    }
-
-    pub(super) fn release(&mut self, id: &WatchId, hinted: bool) {
-        let push_token = self.push_token();
-        self.feed(id, WatchEvent::Release { push_token, hinted });
-    }
-
-    pub(super) fn wait_for(&mut self, id: &WatchId, command: Command) {
-        if let Some(followed) = self.watches.get_mut(id) {
-            followed.waiting.push_back(command);
-        }
-    }
-
     pub(super) fn begin_send(&mut self, mut command: Box<SendCommand>) {
         let order = &command.order;
         let held = match &order.task_id {
@@ -192,12 +118,6 @@ impl Registry {
         }
     }
 
-    pub(super) fn release_held(&mut self, held: Option<WatchId>) {
-        if let Some(id) = held {
-            self.release(&id, false);
-        }
-    }
-
     fn follow_new(&mut self, message_id: &MessageId, record: WatchRecord, waiting: Waiting) {
         let id = record.id.clone();
         self.open_sends.remove(message_id);
@@ -231,17 +151,18 @@ impl Registry {
     ) {
         let (id, continuations) = (record.id.clone(), record.continuations);
         let order = &waiting.command.order;
+        let answered = waiting.answered.clone();
         let continuation = Continuation {
             message_id,
             hops: order.hops,
             source_ref: order.source_ref.clone(),
-            answered: waiting.answered.clone(),
+            answered: answered.clone(),
         };
         if !self.watches.contains_key(&id) {
             // Kept by an earlier process, and not restored yet.
             self.adopt(record, Duration::ZERO);
         }
-        self.feed(&id, WatchEvent::ContinuedBeside { continuations });
+        self.feed(&id, WatchEvent::ContinuedBeside { continuations, answered });
         self.withdraw_call(&id);
         let Some(followed) = self.watches.get(&id) else { return };
         match followed.watch.availability() {
@@ -252,7 +173,7 @@ impl Registry {
                 let record = followed.watch.record().clone();
                 let end = handed_over(&record, waiting.state);
                 if is_held {
-                    self.spawn_count(continuation.message_id, record);
+                    self.spawn_count(continuation, record);
                 } else {
                     // It was counted with the commit that marked it, so a crash does not lose its round.
                     self.open_sends.remove(&continuation.message_id);
@@ -301,21 +222,27 @@ impl Registry {
     }
 
     /// Counts a message that was to continue the watch it held, and lost it.
-    fn spawn_count(&mut self, message_id: MessageId, record: WatchRecord) {
+    fn spawn_count(&mut self, continuation: Continuation, record: WatchRecord) {
         let context = Arc::clone(&self.context);
+        let Continuation { message_id, answered, .. } = continuation;
         self.jobs.set.spawn(async move {
             match count(&context, &message_id, &record).await {
-                Some(record) => JobEnd::Counted { message_id, record: Box::new(record) },
+                Some(record) => JobEnd::Counted { message_id, record: Box::new(record), answered },
                 None => JobEnd::Done,
             }
         });
     }
 
-    pub(super) fn on_counted(&mut self, message_id: &MessageId, record: WatchRecord) {
+    pub(super) fn on_counted(
+        &mut self,
+        message_id: &MessageId,
+        record: WatchRecord,
+        answered: Option<String>,
+    ) {
         self.open_sends.remove(message_id);
         if self.watches.contains_key(&record.id) {
             let continuations = record.continuations;
-            self.feed(&record.id, WatchEvent::ContinuedBeside { continuations });
+            self.feed(&record.id, WatchEvent::ContinuedBeside { continuations, answered });
         } else {
             self.adopt(record, Duration::ZERO);
         }

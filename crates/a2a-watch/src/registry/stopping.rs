@@ -46,7 +46,7 @@ impl Registry {
     }
 
     /// As [`Self::carry_out`], once the registry has stopped.
-    pub(super) fn carry_out_last(&mut self, id: &WatchId, effect: Option<WatchEffect>) {
+    pub(super) fn carry_out_last(&mut self, id: &WatchId, effect: Option<&WatchEffect>) {
         let Some(followed) = self.watches.get(id) else { return };
         self.views.changed(&followed.watch.record().workspace);
         match effect {

@@ -7,9 +7,9 @@ use tokio::sync::oneshot;
 
 use super::Registry;
 use super::asking::{Ask, Asked, agents, ask};
+use super::claiming::{Claim, WhoTells};
 use super::handle::{AskCommand, Command};
 use super::jobs::{JobEnd, Owner};
-use super::settling::{Claim, WhoTells};
 use crate::machine::AUTH_REQUIRED;
 use crate::order::{AgentError, AgentsError, AgentsReport, TaskError, TaskQuery, TaskReport};
 use crate::record::WatchId;

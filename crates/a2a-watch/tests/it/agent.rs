@@ -275,6 +275,13 @@ impl Agent {
         }
     }
 
+    /// Lets the agent take the words of what it asks back.
+    pub(crate) fn hush(&self, id: &str) {
+        let mut inner = self.lock();
+        let status = &mut inner.tasks.get_mut(id).unwrap()["status"];
+        status.as_object_mut().unwrap().remove("message");
+    }
+
     /// Lets the agent say the same in another message.
     pub(crate) fn say_anew(&self, id: &str) {
         self.lock().tasks.get_mut(id).unwrap()["status"]["message"]["messageId"] = json!("s2");

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
-use volcanic_a2a_watch::{SendEnd, SendError, SendState, WatchState};
+use volcanic_a2a_watch::{SendEnd, SendError, SendState, WatchState, WatchTarget};
 
 use crate::agent::{Agent, OnSend};
 use crate::world::World;
@@ -160,4 +160,72 @@ async fn answer_does_not_leave_while_it_cannot_be_kept_what_it_answers() {
     world.store.set_failing(false);
     world.pass(600).await;
     assert_eq!(world.store.sends()[1].state, SendState::Ended);
+}
+
+#[tokio::test(start_paused = true)]
+async fn answer_does_not_leave_while_the_question_cannot_be_read() {
+    let world = asked(Agent::new(OnSend::Task("TASK_STATE_WORKING"))).await;
+    let sent = world.agent.calls("SendMessage").len();
+    world.agent.set_busy(Some(1));
+    let mut order = world.order("Monday");
+    order.task_id = Some("t1".into());
+    order.context_id = Some("c1".into());
+    let end = world.send(order, 0).await;
+    assert!(matches!(end, Err(SendError::Agent(_))), "{end:?}");
+    assert_eq!(world.agent.calls("SendMessage").len(), sent);
+    world.agent.set_busy(None);
+    world.pass(600).await;
+    assert_eq!((world.chat.attempts(), world.store.sends()[1].state), (1, SendState::Ended));
+}
+
+#[tokio::test(start_paused = true)]
+async fn answer_to_an_agent_that_knows_no_such_task_is_for_the_agent_to_refuse() {
+    let world = asked(Agent::new(OnSend::Task("TASK_STATE_WORKING"))).await;
+    let sent = world.agent.calls("SendMessage").len();
+    world.agent.set_forgetting();
+    let mut order = world.order("Monday");
+    order.task_id = Some("t1".into());
+    order.context_id = Some("c1".into());
+    let end = world.send(order, 0).await;
+    assert!(matches!(end, Ok(SendEnd::HandedOver { .. })), "{end:?}");
+    assert_eq!(world.agent.calls("SendMessage").len(), sent + 1);
+}
+
+/// A question that waits for its conversation, and an answer that went to the agent all the same.
+async fn answered_before_it_was_told() -> World {
+    let world = World::new(Agent::new(OnSend::Task("TASK_STATE_WORKING")));
+    world.hand_over().await;
+    world.chat.set_known(false);
+    world.agent.set_task("t1", ASKS, "Which day?");
+    world.reach(&[WatchState::Claimed]).await;
+    world.agent.on_send(OnSend::Known);
+    let end = answer(&world, 0).await;
+    assert!(matches!(end, SendEnd::HandedOver { .. }), "{end:?}");
+    // The question is the same, and looks different.
+    world.agent.hush("t1");
+    world.chat.set_known(true);
+    world
+}
+
+async fn check_told_once(world: World) {
+    assert!(world.chat.wait_for(1).await[0].text.contains("Which day?"));
+    world.pass(600).await;
+    assert_eq!(world.chat.delivered().len(), 1, "{:?}", world.chat.delivered());
+    world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Booked.");
+    assert!(world.chat.wait_for(2).await[1].text.contains("Booked."));
+    world.reach(&[WatchState::Done]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn question_that_was_answered_before_its_text_was_told_is_told_once() {
+    let world = answered_before_it_was_told().await;
+    world.watches.flush(WatchTarget::new("chat")).await;
+    check_told_once(world).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn question_that_was_answered_before_its_text_was_told_is_told_once_after_a_kill_too() {
+    let mut world = answered_before_it_was_told().await;
+    world.crash().await;
+    check_told_once(world).await;
 }

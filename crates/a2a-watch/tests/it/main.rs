@@ -21,11 +21,15 @@ mod pushing;
 #[cfg(test)]
 mod restarting;
 #[cfg(test)]
+mod rulings;
+#[cfg(test)]
 mod sending;
 #[cfg(test)]
 mod streaming;
 #[cfg(test)]
 mod turns;
+#[cfg(test)]
+mod twins;
 #[cfg(test)]
 mod unclear;
 #[cfg(test)]

@@ -37,12 +37,13 @@ async fn watch_push_delivers_follow_up() {
 async fn watch_push_bad_token_rejected() {
     let (world, id, token) = pushed().await;
     let reads = world.agent.calls("GetTask").len();
-    let halved = token[..20].to_owned();
-    for (id, token) in
-        [(id.as_str(), "no"), (id.as_str(), ""), (id.as_str(), &halved), ("nobody", &token)]
-    {
-        assert!(!world.watches.on_push(id, token, b"").await);
+    let (short, last) = token.split_at(token.len() - 1);
+    let other = format!("{short}{}", if last == "A" { "B" } else { "A" });
+    let longer = format!("{token}A");
+    for wrong in ["no", "", &token[..20], short, &other, &longer] {
+        assert!(!world.watches.on_push(&id, wrong, b"").await, "{wrong} for {token}");
     }
+    assert!(!world.watches.on_push("nobody", &token, b"").await);
     world.pass(10).await;
     assert_eq!(world.agent.calls("GetTask").len(), reads);
 }

@@ -82,9 +82,9 @@ fn newer_format_is_refused_by_name_and_left_alone() {
     drop(connection);
     let before = std::fs::read(&path).unwrap();
     let error = open(&path).unwrap_err();
-    assert!(matches!(error, StoreOpenError::Newer { found: 7, known: 3, .. }));
+    assert!(matches!(error, StoreOpenError::Newer { found: 7, known: 4, .. }));
     let expected = format!(
-        "`{}` has format 7, this version knows formats up to 3: use a newer version",
+        "`{}` has format 7, this version knows formats up to 4: use a newer version",
         path.display()
     );
     assert_eq!(error.to_string(), expected);
@@ -166,7 +166,7 @@ async fn database_of_the_first_format_is_brought_up_to_date_with_what_it_holds()
     drop(connection);
     assert!(matches!(
         Store::open_read_only(&path),
-        Err(StoreOpenError::Older { found: 1, known: 3, .. })
+        Err(StoreOpenError::Older { found: 1, known: 4, .. })
     ));
     let store = open(&path).unwrap();
     let watches = store.live().await.unwrap();

@@ -180,3 +180,19 @@ async fn targets_with_work_have_prompts_items_or_an_open_run() {
     let targets = fixture.store.targets_with_work().await.unwrap();
     assert_eq!(targets, [chat("in flight"), chat("open"), chat("unsent"), chat("waits")]);
 }
+
+#[tokio::test]
+async fn keys_of_prompts_and_of_settled_deliveries_are_taken_in_their_conversation_alone() {
+    let fixture = Fixture::new();
+    let id = fixture.accept(prompt("1", "k")).await;
+    let consume = Commit { consume: vec![id], ..step("1", vec![user("k")]) };
+    fixture.store.commit(consume).await.unwrap();
+    let entries = vec![settling(tool("c1", "done"), "a2a:w1:completed")];
+    fixture.store.commit(Commit { entries, ..step("1", Vec::new()) }).await.unwrap();
+    fixture.accept(prompt("2", "other")).await;
+    let after = fixture.crashed();
+    let keys: Vec<_> =
+        ["other", "a2a:w1:completed", "a2a:w1", "k"].into_iter().map(PromptKey::new).collect();
+    let taken = after.store.taken(&chat("1"), keys).await.unwrap();
+    assert_eq!(taken, [PromptKey::new("a2a:w1:completed"), PromptKey::new("k")]);
+}

@@ -332,7 +332,7 @@ fn reading_command_creates_nothing() {
     std::fs::write(&path, "").unwrap();
     assert!(matches!(
         Store::open_read_only(&path).unwrap_err(),
-        StoreOpenError::Older { found: 0, known: 3, .. }
+        StoreOpenError::Older { found: 0, known: 4, .. }
     ));
     assert_eq!(std::fs::read(&path).unwrap(), b"");
 }
@@ -440,4 +440,58 @@ async fn watch_of_a_send_ends_those_of_its_task_that_know_no_origin_in_the_same_
     );
     let done = find(&after.store, "w1").await.unwrap();
     assert_eq!((done.state, done.epoch), (WatchState::Done, 1));
+}
+
+/// A message to task `t1` that is known to have answered something, beside the watch that follows it.
+async fn answer(store: &Store, message: &str, answered: &str, watch: &WatchRecord) -> WatchRecord {
+    let answer = SendRecord { task_id: Some(TaskId::new("t1")), ..send(message) };
+    assert!(store.begin_send(&answer, 20).await.unwrap());
+    store.note_answered(&answer.message_id, answered).await.unwrap();
+    store.send_known(&answer.message_id, Some(watch)).await.unwrap().unwrap()
+}
+
+#[tokio::test]
+async fn watch_that_is_behind_comes_with_the_questions_that_its_messages_answered() {
+    let fixture = Fixture::new();
+    let kept = add(&fixture.store, &watch("w1", "t1")).await;
+    let counted = answer(&fixture.store, "m1", "answered#a", &watch("w2", "t1")).await;
+    assert_eq!((counted.continuations, counted.told), (1, vec!["answered#a".to_owned()]));
+    // What is written meanwhile does not know of it.
+    assert!(fixture.store.update(kept.epoch, &kept).await.unwrap());
+    let after = fixture.crashed();
+    let live = after.store.live().await.unwrap();
+    assert_eq!(live[0].told, ["answered#a"]);
+    assert_eq!(find(&after.store, "w1").await.unwrap().told, ["answered#a"]);
+    // A round that covers it has it on its own record, if it still matters.
+    let followed = WatchRecord { followed: 1, told: Vec::new(), ..live[0].clone() };
+    assert!(after.store.update(live[0].epoch, &followed).await.unwrap());
+    assert_eq!(after.store.live().await.unwrap()[0].told, [""; 0]);
+}
+
+#[tokio::test]
+async fn watch_of_a_message_knows_what_was_told_of_its_task_while_that_was_on_its_way() {
+    let fixture = Fixture::new();
+    let told = vec!["completed".to_owned(), "completed#d".to_owned(), "answered#a".to_owned()];
+    let over = WatchRecord { told, state: WatchState::Done, ..watch("w1", "t1") };
+    add(&fixture.store, &over).await;
+    let known = |message: &'static str, task: Option<&'static str>, seen: &'static str| {
+        let sent = SendRecord { task_id: task.map(TaskId::new), ..send(message) };
+        let last_seen = Some(seen.to_owned());
+        let given = WatchRecord { last_seen, state: WatchState::Done, ..watch(message, "t1") };
+        let store = fixture.store.clone();
+        async move {
+            assert!(store.begin_send(&sent, 20).await.unwrap());
+            if message == "m4" {
+                store.note_sought(&sent.message_id, start()).await.unwrap();
+            }
+            store.send_known(&sent.message_id, Some(&given)).await.unwrap();
+            find(&store, message).await.unwrap().told
+        }
+    };
+    let news = ["completed#d", "answered#a"];
+    assert_eq!(known("m1", None, "working").await, news);
+    assert_eq!(known("m2", Some("t1"), "working").await, [""; 0], "it went to the task by name");
+    assert_eq!(known("m3", None, "completed").await, [""; 0], "that is its answer");
+    add(&fixture.store, &WatchRecord { id: WatchId::new("w2"), ..over }).await;
+    assert_eq!(known("m4", Some("t1"), "completed").await, news, "it was lost, and found there");
 }

@@ -37,8 +37,8 @@ pub(super) struct Following<'a> {
     pub(super) history: u32,
     /// The task, as far as it is known.
     pub(super) task: Task,
-    /// How it stood before the message that it is followed for, if that was an answer to its question.
-    pub(super) before: Option<TaskStatus>,
+    /// The note of the question that the message answers for which it is followed, if it answers one.
+    pub(super) answered: Option<String>,
 }
 
 impl Following<'_> {
@@ -75,10 +75,13 @@ impl Following<'_> {
         self.task.status.state.is_settled() && !self.is_unheard()
     }
 
-    /// Whether the task still stands as it did before it was answered. Many agents say nothing of a task until they have
-    /// something to say, and show the question until then.
+    /// Whether the task still shows the question that was answered.
     pub(super) fn is_unheard(&self) -> bool {
-        self.before.as_ref().is_some_and(|before| is_older(&self.task.status, before))
+        self.is_old(&self.task.status)
+    }
+
+    fn is_old(&self, status: &TaskStatus) -> bool {
+        self.answered.as_ref().is_some_and(|note| status.is_question_of(note))
     }
 
     /// Lets go of what was read of the task and is long: there is no room for it beside what comes next, which repeats or
@@ -157,8 +160,7 @@ impl Following<'_> {
     /// Notes how the task stands; true if it has settled, which is for a read to say.
     fn hears(&mut self, event: &StreamResponse) -> bool {
         let Some(status) = event.status() else { return false };
-        let is_old = self.before.as_ref().is_some_and(|before| is_older(status, before));
-        let is_settled = status.state.is_settled() && !is_old;
+        let is_settled = status.state.is_settled() && !self.is_old(status);
         if !is_settled {
             self.task.status.clone_from(status);
         }
@@ -199,45 +201,5 @@ fn length_of(part: &Part) -> usize {
         PartContent::Raw(bytes) => bytes.len(),
         PartContent::Data(value) => value.as_str().len(),
         _ => 0,
-    }
-}
-
-/// Whether a question is the one that stood there before its answer was sent: nothing in it is newer. Some agents clear its
-/// words as soon as they have the answer.
-fn is_older(status: &TaskStatus, before: &TaskStatus) -> bool {
-    let says_no_more = status.message.as_ref().is_none_or(|said| {
-        before.message.as_ref().is_some_and(|asked| asked.message_id == said.message_id)
-    });
-    !status.state.is_terminal()
-        && status.state == before.state
-        && status.timestamp == before.timestamp
-        && says_no_more
-}
-
-#[cfg(test)]
-mod tests {
-    use volcanic_a2a_types::{Message, Part, TaskState};
-
-    use super::*;
-
-    fn asked(id: &str, at: &str) -> TaskStatus {
-        let mut status = TaskStatus::new(TaskState::InputRequired)
-            .with_message(Message::agent(id, vec![Part::text("Which day?")]));
-        status.timestamp = Some(at.parse().unwrap());
-        status
-    }
-
-    #[test]
-    fn a_question_is_old_until_anything_in_it_is_newer() {
-        let before = asked("m1", "2026-11-30T08:00:00Z");
-        assert!(is_older(&before, &before));
-        let mut cleared = before.clone();
-        cleared.message = None;
-        assert!(is_older(&cleared, &before));
-        assert!(!is_older(&asked("m2", "2026-11-30T08:00:00Z"), &before));
-        assert!(!is_older(&asked("m1", "2026-11-30T08:00:01Z"), &before));
-        let mut over = before.clone();
-        over.state = TaskState::Completed;
-        assert!(!is_older(&over, &before));
     }
 }

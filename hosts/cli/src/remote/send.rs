@@ -50,7 +50,7 @@ pub(crate) async fn send(args: &SendArgs, config: &CliConfig, format: Format) ->
     let has_left = Cell::new(false);
     let sending = async {
         let remote = contact.connect().await?;
-        let (request, before) = request(args, parts, &remote).await?;
+        let (request, answered) = request(args, parts, &remote).await?;
         contact.live.says("sending");
         has_left.set(true);
         let answer = if args.stream && remote.streams() {
@@ -62,10 +62,10 @@ pub(crate) async fn send(args: &SendArgs, config: &CliConfig, format: Format) ->
             }
             call(&remote, request).await?
         };
-        Ok::<_, anyhow::Error>((remote, answer, before))
+        Ok::<_, anyhow::Error>((remote, answer, answered))
     };
     let sent = contact.leave.bounded(&contact.live, deadline, sending).await;
-    let (remote, answer, before) = match sent {
+    let (remote, answer, answered) = match sent {
         Waited::Done(sent) => sent.map_err(|error| contact.not_sent(error, has_left.get()))?,
         Waited::TimeIsUp => {
             let agent = contact.target.name().to_owned();
@@ -92,7 +92,7 @@ pub(crate) async fn send(args: &SendArgs, config: &CliConfig, format: Format) ->
         pause: args.poll_interval,
         history: args.history.unwrap_or_default(),
         task,
-        before,
+        answered,
     };
     if waits {
         contact.follow(&mut following, deadline).await?;
@@ -106,22 +106,22 @@ pub(crate) async fn send(args: &SendArgs, config: &CliConfig, format: Format) ->
     Ok(if args.is_async && exit == Exit::TimedOut { Exit::Done } else { exit })
 }
 
-/// The message, and how the task stands that it answers.
+/// The message, and the note of the question that it answers.
 async fn request(
     args: &SendArgs,
     parts: Vec<Part>,
     remote: &RemoteAgent,
-) -> Result<(SendMessageRequest, Option<TaskStatus>), ClientError> {
+) -> Result<(SendMessageRequest, Option<String>), ClientError> {
     let mut message = Message::user(MessageId::from(Chance::from_os().uuid().to_string()), parts);
     message.context_id = args.context.clone().map(Into::into);
-    let mut before = None;
+    let mut answered = None;
     if let Some(task) = &args.task {
         let task_id = TaskId::from(task.clone());
         // Some agents lose the context of a follow-up that names only its task, and some show the question until they go on.
         let asked = remote.get_task(&task_id, Some(0)).await?;
         message.context_id = message.context_id.or(asked.context_id);
         message.task_id = Some(task_id);
-        before = Some(without_words(asked.status));
+        answered = asked.status.question_note();
     }
     let mut configuration = SendMessageConfiguration::default();
     configuration.return_immediately = !args.stream;
@@ -131,15 +131,7 @@ async fn request(
     let mut request = SendMessageRequest::new(message);
     request.configuration = Some(configuration);
     request.metadata.get_or_insert_default().insert(HOPS_METADATA.to_owned(), json!(1));
-    Ok((request, before))
-}
-
-/// What tells a status from a newer one. What it says may be long, and is not needed for that.
-fn without_words(mut status: TaskStatus) -> TaskStatus {
-    if let Some(message) = &mut status.message {
-        message.parts.clear();
-    }
-    status
+    Ok((request, answered))
 }
 
 /// Sends a message, and returns as soon as the agent has said which task it is.

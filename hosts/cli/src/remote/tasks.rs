@@ -49,7 +49,7 @@ pub(crate) async fn status(args: &StatusArgs, config: &CliConfig, format: Format
         pause: args.poll_interval,
         history: args.history,
         task,
-        before: None,
+        answered: None,
     };
     if args.wait.is_some() {
         contact.follow(&mut following, deadline).await?;

@@ -101,7 +101,7 @@ pub(crate) async fn watch(args: &WatchArgs, config: &CliConfig, format: Format) 
         pause: args.poll_interval,
         history: 0,
         task,
-        before: None,
+        answered: None,
     };
     contact.follow(&mut following, deadline).await?;
     contact.tell(&remote, following.task, 0)

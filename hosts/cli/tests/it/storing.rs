@@ -40,6 +40,21 @@ async fn what_cannot_be_kept_is_told_and_the_chat_goes_on() {
 }
 
 #[tokio::test]
+async fn state_of_an_earlier_version_is_read_once_the_assistant_was_started() {
+    let world = World::new();
+    let mut chat = world.chat(1);
+    chat.say("hello").await.unwrap();
+    assert!(chat.finish(SOON).await.unwrap().0.success());
+    // As a version before the latest format left it.
+    database(&world).execute_batch("DROP INDEX watches_over; PRAGMA user_version = 3").unwrap();
+    let told = ["state.db` has format 3", "start the assistant once to bring it up to date"];
+    world.run(&["watches"]).await.check(1, &told);
+    let chat = world.chat(1);
+    assert!(chat.finish(SOON).await.unwrap().0.success());
+    world.run(&["watches"]).await.check(0, &["No watches."]);
+}
+
+#[tokio::test]
 async fn what_is_kept_only_after_a_while_is_answered_once() {
     let world = World::new();
     let mut chat = world.chat(1);

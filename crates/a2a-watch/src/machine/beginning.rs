@@ -1,0 +1,83 @@
+//! How a watch begins: with a send that waits for its task, or with what an earlier process left.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use volcanic_base::Secret;
+
+use super::{After, Hint, Phase, Stream, Watch, WatchEffect};
+use crate::record::{WatchRecord, WatchSource, WatchState};
+
+impl Watch {
+    /// A watch whose record was just written as [`WatchState::Attended`]; the caller waits for the task.
+    pub(crate) fn attended(record: WatchRecord) -> Self {
+        Self::with(record, Phase::Attended)
+    }
+
+    /// A watch that an earlier process left. The first check comes after `first_check`; `push_token` is set when somebody
+    /// listens for pushes.
+    pub(crate) fn restored(
+        record: WatchRecord,
+        now: Timestamp,
+        first_check: Duration,
+        push_token: Option<Secret>,
+    ) -> (Self, Option<WatchEffect>) {
+        let mut watch = Self { begins: true, ..Self::with(record, Phase::Attended) };
+        let effect = match watch.record.state {
+            WatchState::Attended => Some(watch.let_go(push_token, first_check)),
+            WatchState::Watching if watch.record.source == WatchSource::Push => {
+                if push_token.is_some() {
+                    watch.stream = Stream::Off;
+                    // What was pushed meanwhile was lost.
+                    Some(watch.rest(now, Duration::ZERO))
+                } else {
+                    watch.record.source = WatchSource::Poll;
+                    Some(watch.write(After::Check(first_check)))
+                }
+            }
+            WatchState::Watching => Some(watch.rest(now, first_check)),
+            WatchState::Claimed => {
+                watch.phase = Phase::Delivering;
+                Some(WatchEffect::Deliver)
+            }
+            WatchState::Done if watch.record.is_behind() => {
+                watch.record.state = WatchState::Watching;
+                watch.begin_round(now, None);
+                Some(watch.write(After::Check(first_check)))
+            }
+            WatchState::Done => {
+                watch.phase = Phase::Ended;
+                Some(WatchEffect::End)
+            }
+        };
+        (watch, effect)
+    }
+
+    /// A watch that an earlier process left with its outcome told: only the tombstone is missing.
+    pub(crate) fn told(mut record: WatchRecord) -> (Self, WatchEffect) {
+        record.state = WatchState::Done;
+        let mut watch = Self::with(record, Phase::Attended);
+        let effect = watch.write(After::End);
+        (watch, effect)
+    }
+
+    fn with(record: WatchRecord, phase: Phase) -> Self {
+        Self {
+            record,
+            phase,
+            step: 0,
+            missing_since: None,
+            hint: None,
+            read_for: Hint::Begin,
+            begins: false,
+            last_push_read: None,
+            stream: Stream::Wanted,
+            stream_failures: 0,
+            suspected: false,
+            held_until: None,
+            ending: None,
+            flushed: false,
+            stale: 0,
+        }
+    }
+}

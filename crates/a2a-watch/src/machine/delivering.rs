@@ -1,0 +1,58 @@
+//! The way of a claimed text into its conversation.
+
+use jiff::Timestamp;
+
+use super::{After, Phase, Watch, WatchEffect, WatchEvent};
+use crate::config::WatchConfig;
+use crate::record::WatchState;
+
+impl Watch {
+    pub(super) fn on_delivery_event(
+        &mut self,
+        event: &WatchEvent,
+        now: Timestamp,
+        config: &WatchConfig,
+    ) -> Option<WatchEffect> {
+        match (event, self.phase) {
+            (WatchEvent::Delivered, Phase::Delivering) => Some(self.on_delivered(now, config)),
+            (WatchEvent::NotNow, Phase::Delivering) if std::mem::take(&mut self.flushed) => {
+                Some(WatchEffect::Deliver)
+            }
+            (WatchEvent::NotNow, Phase::Delivering) => {
+                self.phase = Phase::Kept;
+                None
+            }
+            (WatchEvent::DeliverFailed, Phase::Delivering) => {
+                self.phase = Phase::Undelivered;
+                Some(WatchEffect::Wait(config.store_retry))
+            }
+            (WatchEvent::Flush, Phase::Kept) => {
+                self.phase = Phase::Delivering;
+                Some(WatchEffect::Deliver)
+            }
+            (WatchEvent::Flush, phase) => {
+                self.flushed = phase == Phase::Delivering;
+                None
+            }
+            _ => self.ignore(),
+        }
+    }
+
+    fn on_delivered(&mut self, now: Timestamp, config: &WatchConfig) -> WatchEffect {
+        let label = self.record.claimed_label().unwrap_or_default().to_owned();
+        self.record.text = None;
+        self.flushed = false;
+        if !self.record.goes_on && !self.record.is_behind() {
+            self.record.state = WatchState::Done;
+            return self.write(After::End);
+        }
+        self.record.goes_on = false;
+        self.record.state = WatchState::Watching;
+        self.record.told.push(label);
+        if self.record.is_behind() {
+            self.begin_round(now, None);
+        }
+        let pause = self.poll_pause(config);
+        self.write_and_go_on(pause)
+    }
+}
