@@ -97,7 +97,7 @@ pub(crate) struct Watch {
     hint: Option<Hint>,
     /// What the last read was for.
     read_for: Hint,
-    /// The next read that the timer causes is the first one.
+    /// The next read is the first one.
     begins: bool,
     last_push_read: Option<Timestamp>,
     stream: Stream,
@@ -327,8 +327,8 @@ impl Watch {
     }
 
     /// What a read is for that no hint caused.
-    fn timer_hint(&mut self) -> Hint {
-        if std::mem::take(&mut self.begins) {
+    fn timer_hint(&self) -> Hint {
+        if self.begins {
             Hint::Begin
         } else if self.record.source == WatchSource::Push && self.record.failures == 0 {
             Hint::SafetyRead
@@ -394,6 +394,7 @@ impl Watch {
 
     fn read(&mut self, now: Timestamp, hint: Hint) -> WatchEffect {
         self.read_for = hint;
+        self.begins = false;
         if self.record.is_behind() {
             // This read comes after the message, so what it finds belongs to the new round.
             self.begin_round(now, None);

@@ -449,6 +449,19 @@ fn every_read_says_what_it_is_for() {
     bench.feed(WatchEvent::StreamEnded);
     assert_eq!(bench.watch.read_for(), Hint::Gap);
 
+    let mut bench = Bench::new();
+    bench.feed(release(Some("token")));
+    bench.feed(WatchEvent::Written);
+    bench.feed(WatchEvent::Registered);
+    bench.feed(WatchEvent::Hinted(Hint::Push));
+    bench.feed(WatchEvent::Written);
+    bench.feed(WatchEvent::Due);
+    assert_eq!(bench.watch.read_for(), Hint::Push);
+    assert_eq!(bench.read(working()), wait(600));
+    bench.pass(600);
+    bench.feed(WatchEvent::Due);
+    assert_eq!(bench.watch.read_for(), Hint::SafetyRead, "it began with the push");
+
     let mut kept = record();
     kept.state = WatchState::Watching;
     let (watch, _) = Watch::restored(kept, start(), Duration::ZERO, None);
