@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use volcanic_a2a_watch::WatchState;
 use volcanic_base::Chance;
 use volcanic_testkit::{FaultSeed, drawn_below, drawn_from};
 
@@ -88,5 +89,45 @@ async fn clock_that_jumps_makes_no_storm_and_puts_nothing_off() {
         world.pass(PACE + LOOK).await;
         assert_eq!(world.chat.delivered().len(), WATCHES);
         assert_eq!(world.chat.attempts() as usize, WATCHES);
+    }
+}
+
+/// In one direction per world: a watch that is put back and then ahead cannot be told from one that slept.
+#[tokio::test(start_paused = true)]
+async fn no_watch_gives_up_early_or_never_when_the_clock_jumps() {
+    let seed = FaultSeed::new();
+    for round in 0..FaultSeed::times(30) {
+        let chance = seed.round(round);
+        let world = World::with(Agent::new(WORKING), |config| {
+            config.view_gap = Duration::from_hours(24 * 30);
+        });
+        world.hand_over().await;
+        let is_ahead = round % 2 == 0;
+        // How long the watch has lived, time asleep included, and by how much the clock was set back.
+        let (mut lived, mut set_back) = (0, 0);
+        let mut log = Vec::new();
+        loop {
+            let seconds = 1 + i64::try_from(drawn_below(&chance, 4 * 3600)).unwrap();
+            let seconds = seconds.min(DAY - 1 - lived);
+            if seconds <= 0 {
+                break;
+            }
+            world.pass(seconds.unsigned_abs()).await;
+            lived += seconds;
+            log.push(seconds);
+            assert_eq!(world.chat.attempts(), 0, "gave up after {lived} s, round {round}: {log:?}");
+            let by = *drawn_from(&chance, &JUMPS);
+            if drawn_below(&chance, 3) == 0 && (by > 0) == is_ahead && lived + by < DAY - 1 {
+                jump(&world, by);
+                lived += by.max(0);
+                set_back += (-by).max(0);
+                log.push(by);
+            }
+        }
+        world.pass((2 + 2 * PACE) + set_back.unsigned_abs()).await;
+        let delivered = world.chat.delivered();
+        assert_eq!(delivered.len(), 1, "round {round}: {log:?}");
+        assert!(delivered[0].key.ends_with(":no-result"), "{delivered:?}");
+        assert_eq!(world.states(), [WatchState::Done]);
     }
 }
