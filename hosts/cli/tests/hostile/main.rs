@@ -15,6 +15,8 @@ mod millions;
 #[cfg(test)]
 mod names;
 #[cfg(test)]
+mod results;
+#[cfg(test)]
 mod scene;
 #[cfg(test)]
 mod streams;
