@@ -281,10 +281,9 @@ fn first_word(info: &CowStr<'_>) -> Option<String> {
     info.split([' ', '\t', ',', '{']).next().filter(|word| !word.is_empty()).map(str::to_owned)
 }
 
+/// Whether a link may stand behind a text. A `tg://` link acts inside the app (it joins, it sets a proxy), so it is shown.
 fn is_web(url: &str) -> bool {
-    ["http://", "https://", "tg://"]
-        .iter()
-        .any(|scheme| url.len() > scheme.len() && url.starts_with(scheme))
+    ["http://", "https://"].iter().any(|scheme| url.len() > scheme.len() && url.starts_with(scheme))
 }
 
 /// The last `units` UTF-16 units of `text`.

@@ -84,6 +84,12 @@ fn links_lead_somewhere_or_name_their_target() {
 }
 
 #[test]
+fn links_that_act_inside_the_app_hide_behind_no_text() {
+    check("[your bank](tg://socks?server=x)", "your bank (tg://socks?server=x)", &[]);
+    check("[open](javascript:alert(1))", "open (javascript:alert(1))", &[]);
+}
+
+#[test]
 fn tables_are_monospaced() {
     check(
         "| a | long |\n|---|---|\n| **1** | 2 |\n| 333 | [x](https://x.y) |\n\nend",

@@ -21,4 +21,6 @@ mod receive;
 #[cfg(test)]
 mod remote;
 #[cfg(test)]
+mod results;
+#[cfg(test)]
 mod settings;
