@@ -19,6 +19,10 @@ const MIGRATIONS: [&str; 4] = [
 /// Marks the file as ours: "Volc".
 const APPLICATION_ID: i64 = 0x566f_6c63;
 
+/// How many pages the log has before they are written back into the database: 16 MiB. That takes two more flushes, and a
+/// commit of many writes has hundreds of pages.
+const LOG_PAGES: i64 = 4000;
+
 /// How long a statement waits for another process that holds the lock.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -161,7 +165,8 @@ fn prepare_writer(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
     connection.execute_batch(
         "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF;",
-    )
+    )?;
+    connection.pragma_update_and_check(None, "wal_autocheckpoint", LOG_PAGES, |_| Ok(()))
 }
 
 /// The format of the file; 0 for an empty one.

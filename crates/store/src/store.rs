@@ -21,6 +21,9 @@ use crate::writer::{WriteScope, Writer};
 
 /// The state of one assistant: all its conversations, sends, watches and received updates. Clones share it.
 ///
+/// Everything is bounded: 1,024 writes wait for the writer and their callers' own futures beyond that, a commit takes up to
+/// 256 of them, and four reads run at a time.
+///
 /// Must be used within a Tokio runtime. One process at a time writes a database: the host holds the state folder's lock.
 #[derive(Debug, Clone)]
 pub struct Store {

@@ -11,13 +11,14 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
 use rusqlite::{Connection, ErrorCode};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 use tokio::task::spawn_blocking;
+use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 use volcanic_base::{Clock, with_causes};
 
@@ -29,6 +30,13 @@ const QUEUE_CAPACITY: u32 = 1024;
 
 /// Work that shares a commit at most. Larger groups gain little, and their first caller waits for the last.
 const GROUP_LIMIT: usize = 256;
+
+/// From so many answers on those who got them are waited for a moment: whoever asks again then shares the next commit with
+/// those who wait already, instead of waiting for it. Otherwise askers fall into two halves that wait for each other.
+const CROWD: usize = 8;
+
+/// The longest such moment; it is no longer than a quarter of what the last commit took.
+const LONGEST_MOMENT: Duration = Duration::from_millis(2);
 
 /// How long the lock that another process holds is waited for before that is told. A backup takes less.
 const UNTOLD_WAIT: Duration = Duration::from_secs(2);
@@ -63,6 +71,8 @@ struct Shared {
     start: i64,
     places: Arc<Semaphore>,
     queue: Mutex<Queue>,
+    /// Tells a worker that waits for a moment what comes.
+    came: Condvar,
     workers: TaskTracker,
     /// Whether another process has held the lock for longer than is untold.
     held: watch::Sender<bool>,
@@ -92,6 +102,7 @@ impl Writer {
                 start: opened.start,
                 places: Arc::new(Semaphore::new(QUEUE_CAPACITY as usize)),
                 queue: Mutex::default(),
+                came: Condvar::new(),
                 workers: TaskTracker::new(),
                 held: watch::Sender::new(false),
                 unwritable: watch::Sender::new(None),
@@ -230,6 +241,7 @@ impl Shared {
         let begin = !std::mem::replace(&mut queue.busy, true);
         // A runtime that is stopping drops the shift at once, and that takes the lock again.
         drop(queue);
+        shared.came.notify_one();
         if begin {
             let shift = Shift { shared: Arc::clone(shared), over: false };
             drop(shared.workers.spawn_blocking(move || shift.work()));
@@ -245,6 +257,26 @@ impl Shared {
         }
         let take = queue.waiting.len().min(GROUP_LIMIT);
         Some(queue.waiting.drain(..take).collect())
+    }
+
+    /// How many are to share the next commit, when so many were just answered: they, and those who wait already.
+    fn crowd(&self, answered: usize) -> usize {
+        if answered < CROWD {
+            0
+        } else {
+            (lock(&self.queue).waiting.len() + answered).min(GROUP_LIMIT)
+        }
+    }
+
+    /// Waits for a moment until so many wait for the next commit.
+    fn gather(&self, wanted: usize, moment: Duration) {
+        if wanted == 0 || moment.is_zero() {
+            return;
+        }
+        let queue = lock(&self.queue);
+        let is_short = |queue: &mut Queue| queue.waiting.len() < wanted;
+        let gathered = self.came.wait_timeout_while(queue, moment, is_short);
+        drop(gathered.unwrap_or_else(PoisonError::into_inner));
     }
 
     /// Runs jobs from the front of `group` in one transaction; what is left in it was not begun.
@@ -382,9 +414,12 @@ impl Shift {
     fn work(mut self) {
         let mut slot = lock(&self.shared.connection);
         while let Some(mut group) = self.shared.next_group() {
+            let (began, answered) = (Instant::now(), group.len());
             while !group.is_empty() {
                 self.shared.run_group(&mut slot, &mut group);
             }
+            let took = began.elapsed();
+            self.shared.gather(self.shared.crowd(answered), (took / 4).min(LONGEST_MOMENT));
         }
         drop(slot);
         self.over = true;

@@ -1,10 +1,11 @@
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::future::join_all;
 use tempfile::TempDir;
 use volcanic_base::SystemClock;
 
-use super::{WriteScope, Writer};
+use super::{CROWD, Job, Shared, Work, WriteScope, Writer, lock};
 use crate::error::DbError;
 use crate::open::open_for_writing;
 
@@ -220,4 +221,35 @@ async fn a_full_disk_is_told_until_something_was_written_again() {
     bench.say("well").await.unwrap();
     assert_eq!(told(), None);
     assert_eq!(bench.words(), ["well"]);
+}
+
+/// Puts work into the queue, as a caller does.
+async fn come(shared: &Arc<Shared>) {
+    let place = Arc::clone(&shared.places).acquire_owned().await.unwrap();
+    let (answer, _) = tokio::sync::oneshot::channel();
+    let work = |_: &WriteScope<'_>| Ok(());
+    Shared::enqueue(shared, Job { task: Box::new(Work { work, answer }), _place: place });
+}
+
+#[tokio::test]
+async fn crowd_that_was_answered_is_waited_for_until_it_is_back() {
+    let bench = Bench::new().await;
+    let shared = Arc::clone(&bench.writer.shared);
+    // No worker takes what comes.
+    lock(&shared.queue).busy = true;
+    come(&shared).await;
+    assert_eq!(shared.crowd(CROWD - 1), 0, "few are not waited for");
+    let wanted = shared.crowd(CROWD);
+    assert_eq!(wanted, CROWD + 1);
+    let waiting = Arc::clone(&shared);
+    let gathered = tokio::task::spawn_blocking(move || {
+        waiting.gather(wanted, Duration::from_mins(2));
+        lock(&waiting.queue).waiting.len()
+    });
+    for _ in 0..CROWD {
+        assert!(!gathered.is_finished(), "some are not back");
+        come(&shared).await;
+    }
+    let gathered = tokio::time::timeout(Duration::from_mins(1), gathered).await;
+    assert_eq!(gathered.expect("all are back").unwrap(), CROWD + 1);
 }
