@@ -4,7 +4,8 @@
  *
  *   RECORD_UNDER    only files below this folder count (required, without links in it)
  *   RECORD_LOG      the file that is written on; several processes one after the other may use one (required)
- *   RECORD_KILL_AT  the number of the record, from 1, right after which the process gets SIGKILL
+ *   RECORD_KILL_AT  the number of the record, from 1, right after which the process gets SIGKILL…
+ *   RECORD_KILL_OF  …counting only records of this kind, if it is given
  *
  * One operation runs at a time, so the order of the records is that of the operations. What is sent is written down
  * before it leaves. A record is, in the machine's byte order: kind (1 byte), inode (8), place (8), lengths of two texts
@@ -41,6 +42,7 @@ static char root[PATH_MAX];
 static size_t root_length;
 static int log_fd = -1;
 static long kill_at, records;
+static char kill_of;
 
 #define REAL(result, name, arguments) static result(*real_##name) arguments;
 REAL(int, open, (const char *, int, ...))
@@ -71,6 +73,8 @@ __attribute__((constructor)) static void begin(void) {
     if (root_length >= sizeof root) return;
     memcpy(root, under, root_length + 1);
     kill_at = at ? atol(at) : 0;
+    const char *of = getenv("RECORD_KILL_OF");
+    kill_of = of ? of[0] : '\0';
     log_fd = real_open(log, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
 }
 
@@ -95,7 +99,8 @@ static void note(char kind, uint64_t inode, uint64_t place, const void *one, siz
     if (two_size) memcpy(record + 25 + one_size, two, two_size);
     if (real_write(log_fd, record, size) != (ssize_t)size) abort();
     free(record);
-    if (++records == kill_at) {
+    if (kill_of == '\0' || kill_of == kind) records++;
+    if (kill_at && records == kill_at) {
         kill(getpid(), SIGKILL);
         for (;;) pause();
     }

@@ -136,7 +136,8 @@ impl ConfinedDir {
             .map_err(|error| ConfineError::from_io(error, path))
     }
 
-    /// Creates a directory and those above it, as far as they are missing, durably.
+    /// Creates a directory and those above it, as far as they are missing, durably. The name of the one that was there
+    /// already is flushed too: the process that made it may have died before it had done that.
     ///
     /// # Errors
     ///
@@ -144,6 +145,8 @@ impl ConfinedDir {
     pub fn create_dir_all(&self, path: impl AsRef<Path>) -> Result<(), ConfineError> {
         let path = path.as_ref();
         let mut above = PathBuf::from(".");
+        // What holds the last name that was there.
+        let mut unsure = None;
         for component in path.components() {
             if matches!(component, Component::RootDir | Component::Prefix(_)) {
                 return Err(ConfineError::Outside { path: path.to_owned() });
@@ -152,8 +155,11 @@ impl ConfinedDir {
             // What stands in the way, in the words of the caller.
             let about = |error: ConfineError| error.about(here.strip_prefix(".").unwrap_or(&here));
             match self.resolve(&here, OFlags::PATH | OFlags::DIRECTORY, 0) {
-                Ok(_) => {}
+                Ok(_) => unsure = Some(above),
                 Err(ConfineError::NotFound { .. }) => {
+                    if let Some(unsure) = unsure.take() {
+                        self.flush(&unsure)?;
+                    }
                     let parent = self.resolve(&above, OFlags::RDONLY | OFlags::DIRECTORY, 0)?;
                     make_dir(&parent, component.as_os_str())
                         .map_err(|errno| ConfineError::from_errno(errno, path))?;
@@ -164,7 +170,7 @@ impl ConfinedDir {
             }
             above = here;
         }
-        Ok(())
+        unsure.map_or(Ok(()), |unsure| self.flush(&unsure))
     }
 
     /// Reads a whole regular file of at most `limit` bytes.
@@ -313,6 +319,21 @@ impl ConfinedDir {
             }
         }
         Err(ConfineError::from_errno(last, path))
+    }
+
+    /// Makes the names in a directory durable, unless it may not be looked into: then none of them was made from here.
+    fn flush(&self, path: &Path) -> Result<(), ConfineError> {
+        match self.resolve(path, OFlags::RDONLY | OFlags::DIRECTORY, 0) {
+            Ok(directory) => {
+                fs::fsync(directory).map_err(|errno| ConfineError::from_errno(errno, path))
+            }
+            Err(ConfineError::Io { source, .. })
+                if source.kind() == std::io::ErrorKind::PermissionDenied =>
+            {
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Opens the directory that holds the last name of `path`.

@@ -10,6 +10,7 @@ mod causes;
 mod chance;
 mod clock;
 mod confined;
+mod folders;
 mod named_file;
 mod secret;
 
@@ -19,5 +20,6 @@ pub use causes::with_causes;
 pub use chance::Chance;
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use confined::{ConfineError, ConfinedDir, ConfinedEntry, DirLock, EntryKind};
+pub use folders::create_folders;
 pub use named_file::{read_text_to_limit, read_to_limit};
 pub use secret::Secret;

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs::DirBuilder;
 use std::io;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
 
 use rustix::fs::Access;
@@ -44,12 +42,12 @@ impl HostEnvironment {
     }
 }
 
-/// Makes a folder, and its parents, that only this user can look into.
+/// Makes a folder, and its parents, that only this user can look into, durably.
 ///
 /// # Errors
 /// When it is not there and cannot be made.
 pub fn private_folder(path: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(path)
+    volcanic_base::create_folders(path, 0o700)
 }
 
 /// Whether [`private_folder`] would come to a folder that can be written into; makes nothing.
@@ -72,6 +70,9 @@ pub fn check_private_folder(path: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::DirBuilder;
+    use std::os::unix::fs::DirBuilderExt as _;
+
     use super::*;
 
     #[test]

@@ -1,12 +1,13 @@
 //! Opening the database: the file and its mode, the pragmas, the format and its migrations.
 
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
+use volcanic_base::create_folders;
 
 /// The formats, oldest first; a database of format `n` has run the first `n` of them.
 const MIGRATIONS: [&str; 4] = [
@@ -208,7 +209,7 @@ fn migrate(connection: &mut Connection, format: i64) -> rusqlite::Result<()> {
 fn create_file(path: &Path) -> io::Result<()> {
     let here = Path::new(".");
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(here);
-    create_folders(folder)?;
+    create_folders(folder, 0o700)?;
     match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
         Ok(file) => {
             file.sync_all()?;
@@ -217,23 +218,6 @@ fn create_file(path: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(error),
     }
-}
-
-/// Makes what is missing of `folder`, each new name flushed into the folder above it.
-fn create_folders(folder: &Path) -> io::Result<()> {
-    let missing: Vec<&Path> = folder
-        .ancestors()
-        .take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists())
-        .collect();
-    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    for created in missing {
-        match created.parent() {
-            Some(above) if above.as_os_str().is_empty() => File::open(".")?.sync_all()?,
-            Some(above) => File::open(above)?.sync_all()?,
-            None => {}
-        }
-    }
-    Ok(())
 }
 
 fn describe(path: &Path, source: rusqlite::Error) -> StoreOpenError {

@@ -33,7 +33,7 @@ use record::{Operation, Record};
 const SCHEDULES: usize = 2_000;
 
 /// How many records they are drawn from.
-const RECORDS: usize = 5;
+const RECORDS: usize = 8;
 
 /// From one in so many disks the assistant lives on.
 const LIVES_ON: usize = 20;

@@ -11,13 +11,16 @@ use tokio::task::JoinSet;
 use volcanic_base::Chance;
 use volcanic_testkit::{Program, drawn_below, drawn_from};
 
-use super::LIFETIME;
 use super::disk::Disk;
 use super::life::{self, Life};
 use super::promises::Promises;
 use super::state;
+use super::{LIFETIME, one_in};
 use crate::assistant::Home;
 use crate::remote::Remote;
+
+/// Processes that one life takes, all but the last killed.
+const LIVES: usize = 4;
 
 /// One operation. Paths are relative to the home.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,7 +71,18 @@ pub(super) fn build_shim(folder: &Path) {
     assert!(status.success(), "the C compiler refuses {}", source.display());
 }
 
-/// Records a life that is killed twice on its way.
+/// Kills a life right behind any of its operations, or one of those that are seldom: what is made, named and removed.
+fn end_early(program: Program, chance: &Chance) -> Program {
+    if one_in(chance, 2) {
+        let at = 1 + drawn_below(chance, 500);
+        return program.env("RECORD_KILL_AT", at.to_string());
+    }
+    let (kind, of) = *drawn_from(chance, &[("M", 4), ("C", 12), ("R", 8), ("U", 4), ("D", 12)]);
+    let at = 1 + drawn_below(chance, of);
+    program.env("RECORD_KILL_AT", at.to_string()).env("RECORD_KILL_OF", kind)
+}
+
+/// Records a life that is killed some times on its way.
 pub(super) async fn record(remote: &Remote, shim: &Path, life: Life, chance: &Chance) -> Record {
     let home = Home::with(remote);
     let before = Before::of(home.root());
@@ -82,19 +96,19 @@ pub(super) async fn record(remote: &Remote, shim: &Path, life: Life, chance: &Ch
             let _ = tokio::io::copy(&mut watched, &mut tokio::io::sink()).await;
         }
     });
-    for kill_at in [Some(30 + drawn_below(chance, 500)), Some(30 + drawn_below(chance, 500)), None]
-    {
+    for number in 0..LIVES {
         let mut program = Program::new("a recorded life", std::env::current_exe().unwrap())
             .args(["--exact", life::TEST, "--ignored", "--nocapture", "--test-threads=1"])
             .env("LD_PRELOAD", shim.join("record.so"))
             .env("RECORD_UNDER", home.root())
             .env("RECORD_LOG", &log)
             .env(life::SCRIPT, life.script(home.root(), address));
-        if let Some(kill_at) = kill_at {
-            program = program.env("RECORD_KILL_AT", kill_at.to_string());
+        let is_last = number + 1 == LIVES;
+        if !is_last {
+            program = end_early(program, chance);
         }
         let (status, said) = program.start().unwrap().finish(LIFETIME).await.unwrap();
-        let is_killed = kill_at.is_some() && status.signal() == Some(9);
+        let is_killed = !is_last && status.signal() == Some(9);
         assert!(status.success() || is_killed, "{status}: {said:#?}");
     }
     let record = Record::new(life, home, before, parse(&std::fs::read(log).unwrap()));
