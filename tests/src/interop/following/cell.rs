@@ -22,7 +22,7 @@ use crate::interop::{
     InteropPlan,
     peer::Peers,
     scene::word,
-    wire::{self, Call, Operation},
+    wire::{self, Call, Operation, WireEvent},
 };
 
 /// How long the agent's port is closed, while about half of the tasks end.
@@ -137,7 +137,7 @@ impl Cell {
         match self.job.row.trouble {
             Trouble::None | Trouble::Delayed => agent.open_gate(&self.gate).await?,
             Trouble::Cut => {
-                self.proxy.cut(self.job.tasks * 2);
+                self.proxy.cut(self.job.tasks * 2, (self.job.tasks / 10).max(3));
                 agent.open_gate(&self.gate).await?;
             }
             Trouble::Closed => {
@@ -178,7 +178,7 @@ impl Cell {
 
     fn judge(&self, calls: &[Call], hints: &Hints) -> Result<()> {
         self.outcomes_are_right()?;
-        self.hints_are_right(hints)?;
+        self.hints_are_right(calls, hints)?;
         self.calls_are_right(calls)
     }
 
@@ -215,8 +215,9 @@ impl Cell {
         Ok(())
     }
 
-    fn hints_are_right(&self, hints: &Hints) -> Result<()> {
+    fn hints_are_right(&self, calls: &[Call], hints: &Hints) -> Result<()> {
         let right = rules::right_hints(self.job.row);
+        let mut excused = 0;
         let is_lost = rules::loses_tasks(self.job.row, self.job.column);
         for task in &self.tasks {
             let found = hints.of(&task.task);
@@ -228,15 +229,36 @@ impl Cell {
             );
             let wanted = if is_lost { "not-found" } else { "completed" };
             ensure!(found[0].told == wanted, "it was told that a task is {}", found[0].told);
+            let by = found[0].by.as_str();
+            if by == "gap" && !right.contains(&by) && self.is_silent_end(calls, task) {
+                excused += 1;
+                continue;
+            }
             ensure!(
-                is_lost || right.contains(&found[0].by.as_str()),
+                is_lost || right.contains(&by),
                 "the end of task {} was found by {}, not by {}",
                 task.task,
                 found[0].by,
                 right.join(" or ")
             );
         }
+        ensure!(
+            excused * 4 <= self.tasks.len(),
+            "{excused} streams ended without the end of their task"
+        );
         Ok(())
+    }
+
+    /// Whether the agent is known to end some streams before they tell of the end, and the record shows that it did.
+    fn is_silent_end(&self, calls: &[Call], task: &HandedOver) -> bool {
+        let ends = |call: &&Call| {
+            let told = WireEvent::Status("completed".to_owned());
+            call.operation == Operation::SubscribeToTask
+                && call.is_about(&task.task)
+                && call.is_whole()
+                && !call.events().contains(&told)
+        };
+        rules::ends_streams_early(self.job.column) && calls.iter().any(|call| ends(&call))
     }
 
     /// The record shows each message once, and nothing but what belongs to the source.

@@ -28,10 +28,8 @@ use crate::interop::peer::Port;
 /// The longest delay of a piece of an answer.
 const DELAY: Duration = Duration::from_millis(150);
 
-/// A connection that is cut lets at most so many bytes of answers pass first: a stream fewer than a tale has, another one
-/// about as many.
-const STREAM_PASSES: f64 = 1200.0;
-const PASSES: f64 = 3000.0;
+/// A connection that is cut lets at most so many bytes of an answer pass first: fewer than a tale has.
+const PASSES: f64 = 1200.0;
 
 /// The most bytes kept of one direction of one connection.
 const KEPT: usize = 4 << 20;
@@ -49,9 +47,19 @@ struct Shared {
     record: Mutex<Vec<Exchange>>,
     chance: Chance,
     delays: AtomicBool,
-    /// How many connections may still be cut.
-    cuts_left: AtomicUsize,
+    /// How many streams may still be cut…
+    streams_left: AtomicUsize,
+    /// …and how many other connections.
+    others_left: AtomicUsize,
     cuts: AtomicUsize,
+}
+
+/// What becomes of the answer that passes.
+enum Fate {
+    /// It was not decided yet.
+    Open,
+    Spared,
+    CutAfter(usize),
 }
 
 /// The connection was cut on purpose.
@@ -64,7 +72,8 @@ impl FaultyProxy {
             record: Mutex::default(),
             chance: Chance::from_os(),
             delays: AtomicBool::new(false),
-            cuts_left: AtomicUsize::new(0),
+            streams_left: AtomicUsize::new(0),
+            others_left: AtomicUsize::new(0),
             cuts: AtomicUsize::new(0),
         });
         let (listening, stop) = (JoinSet::new(), CancellationToken::new());
@@ -82,14 +91,15 @@ impl FaultyProxy {
         self.shared.delays.store(true, Ordering::SeqCst);
     }
 
-    /// Cuts so many connections from now on, each after some bytes of answers.
-    pub(super) fn cut(&self, count: usize) {
-        self.shared.cuts_left.store(count, Ordering::SeqCst);
+    /// Cuts so many streams and other connections from now on, each after some bytes of answers.
+    pub(super) fn cut(&self, streams: usize, others: usize) {
+        self.shared.streams_left.store(streams, Ordering::SeqCst);
+        self.shared.others_left.store(others, Ordering::SeqCst);
     }
 
     /// How many connections were cut.
     pub(super) fn cuts(&self) -> usize {
-        self.shared.cuts.load(Ordering::SeqCst)
+        self.shared.cuts()
     }
 
     /// Stops listening and closes every connection; the port stays taken, so that nobody else gets it.
@@ -123,29 +133,39 @@ impl Shared {
         direction(&mut self.record()[place]).extend_from_slice(&bytes[..room]);
     }
 
-    /// How many of the bytes of an answer may pass, when `left` may before the connection is cut; decided as soon as
-    /// connections are cut.
-    fn passes(&self, left: &mut Option<usize>, is_stream: bool, read: usize) -> usize {
-        if self.cuts_left.load(Ordering::SeqCst) == 0 {
-            return read;
+    /// How many of the bytes of an answer may pass, when `fate` was decided before them. The first answer is cut and half of
+    /// the others; a stream, which is one long answer, in any case.
+    fn passes(&self, fate: &mut Fate, is_stream: bool, bytes: &[u8]) -> usize {
+        let cuts_left = if is_stream { &self.streams_left } else { &self.others_left };
+        if cuts_left.load(Ordering::SeqCst) == 0 {
+            return bytes.len();
         }
-        let most = if is_stream { STREAM_PASSES } else { PASSES };
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "a small number that is not negative"
-        )]
-        let left = left.get_or_insert_with(|| (self.chance.fraction() * most) as usize);
-        if read <= *left {
-            *left -= read;
-            return read;
+        let is_new = !is_stream && bytes.starts_with(b"HTTP/1.1 ");
+        if is_new || matches!(fate, Fate::Open) {
+            let is_spared = !is_stream && self.cuts() > 0 && self.chance.fraction() < 0.5;
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a small number that is not negative"
+            )]
+            let after = (self.chance.fraction() * PASSES) as usize;
+            *fate = if is_spared { Fate::Spared } else { Fate::CutAfter(after) };
+        }
+        let Fate::CutAfter(left) = fate else { return bytes.len() };
+        if bytes.len() <= *left {
+            *left -= bytes.len();
+            return bytes.len();
         }
         let take = |left: usize| left.checked_sub(1);
-        if self.cuts_left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, take).is_err() {
-            return read;
+        if cuts_left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, take).is_err() {
+            return bytes.len();
         }
         self.cuts.fetch_add(1, Ordering::SeqCst);
         *left
+    }
+
+    fn cuts(&self) -> usize {
+        self.cuts.load(Ordering::SeqCst)
     }
 }
 
@@ -204,13 +224,13 @@ async fn copy_back(
     place: usize,
 ) -> Result<(), Cut> {
     let mut buffer = vec![0; 16 << 10];
-    let (mut left, mut is_stream) = (None, false);
+    let (mut fate, mut is_stream) = (Fate::Open, false);
     while let Ok(read @ 1..) = from.read(&mut buffer).await {
         if shared.delays.load(Ordering::SeqCst) {
             tokio::time::sleep(DELAY.mul_f64(shared.chance.fraction())).await;
         }
         is_stream |= String::from_utf8_lossy(&buffer[..read]).contains("text/event-stream");
-        let passes = shared.passes(&mut left, is_stream, read);
+        let passes = shared.passes(&mut fate, is_stream, &buffer[..read]);
         shared.keep(place, &buffer[..passes], |exchange| &mut exchange.response);
         if to.write_all(&buffer[..passes]).await.is_err() {
             break;
@@ -255,7 +275,7 @@ mod tests {
         let (address, _serving) = upstream(answer.clone()).await;
         let proxy = FaultyProxy::start(address).unwrap();
         assert_eq!(ask(&proxy).await.unwrap(), answer);
-        proxy.cut(2);
+        proxy.cut(2, 0);
         for _ in 0..2 {
             let cut = ask(&proxy).await.unwrap();
             assert!(cut.len() < 1300 && answer.starts_with(&cut), "{} bytes", cut.len());

@@ -31,6 +31,12 @@ pub(super) fn right_hints(row: FollowRow) -> &'static [&'static str] {
     }
 }
 
+/// Whether the agent's SDK ends a stream now and then before it tells of the end: 0.3.26 closes the queue of a subscriber
+/// when the task's own has been read. A quarter of a cell's tasks is excused for it, if the record shows it.
+pub(super) fn ends_streams_early(column: Column) -> bool {
+    column.sdk() == Sdk::Python03
+}
+
 /// What a task is asked for: by `follow`, a broken agent does not push and ends its streams before the end; by `tale`, it
 /// tells of another word.
 pub(super) fn verb(row: FollowRow) -> &'static str {
