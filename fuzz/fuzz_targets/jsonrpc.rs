@@ -32,6 +32,12 @@ fuzz_target!(|body: &[u8]| {
                 let _ = (error.kind(), v03::read_error("SubscribeToTask", error));
             }
             RpcOutcome::Result(result) => {
+                // Of the two ways to a result the short one must not find what the long one does not.
+                let text = std::str::from_utf8(body).expect("JSON is text");
+                if let Some(short) = SendMessageResponse::from_response(text, &id) {
+                    let long = SendMessageResponse::from_wire(result.get(), WireLimits::Answer);
+                    assert_eq!(long.ok(), Some(short));
+                }
                 let _ = serde_json::from_str::<SendMessageResponse>(result.get());
                 let _ = SendMessageResponse::from_wire(result.get(), WireLimits::Answer);
                 let _ = v03::read_event(result.get());

@@ -11,7 +11,7 @@ use crate::{
     StreamResponse, SubscribeToTaskRequest, Task, TaskPushNotificationConfig,
     jsonrpc::result::read_result,
     v03,
-    wire::{Dialect, ItemSeed, Reading, WireItem, json::ValueSeed},
+    wire::{Dialect, ItemSeed, Reading, WireItem, json::ValueSeed, quick::Quick},
 };
 
 /// What becomes of what a document holds beyond what is kept of it in memory.
@@ -69,6 +69,15 @@ fn read_all<'de, S: DeserializeSeed<'de>>(json: &'de str, seed: S) -> serde_json
     Ok(value)
 }
 
+/// Reads an answer the quick way; `None` if it is unusual, or wrong.
+fn read_quickly<'de, T: WireItem<'de>>(json: &'de str) -> Option<T> {
+    let mut quick = Quick::new(json);
+    let mut answer = None;
+    T::fill_item(&mut answer, &mut quick, &Reading::answer(json.len(), Dialect::V1)).ok()?;
+    quick.end().ok()?;
+    answer
+}
+
 /// Reads an object by `reading`.
 pub(crate) fn read<'de, T: WireItem<'de>>(
     json: &'de str,
@@ -88,9 +97,16 @@ pub(crate) fn read_tree(json: &str) -> serde_json::Result<Value> {
 }
 
 macro_rules! from_wire {
-    ($($name:ident $(: $old:path)?,)*) => {$(
+    ($($name:ident $($quickly:ident)? $(: $old:path)?,)*) => {$(
         impl FromWire for $name {
             fn from_wire(json: &str, limits: WireLimits) -> serde_json::Result<Self> {
+                $(
+                    if limits == WireLimits::Answer
+                        && let Some(answer) = $quickly(json)
+                    {
+                        return Ok(answer);
+                    }
+                )?
                 read(json, &reading(json, limits))
             }
 
@@ -118,12 +134,12 @@ from_wire! {
     ListTaskPushNotificationConfigsResponse: v03::read_push_configs,
     ListTasksRequest,
     ListTasksResponse,
-    Message: v03::read_object,
+    Message read_quickly: v03::read_object,
     SendMessageRequest,
-    SendMessageResponse: v03::read_send_response,
-    StreamResponse: v03::read_stream_response,
+    SendMessageResponse read_quickly: v03::read_send_response,
+    StreamResponse read_quickly: v03::read_stream_response,
     SubscribeToTaskRequest,
-    Task: v03::read_object,
+    Task read_quickly: v03::read_object,
     TaskPushNotificationConfig: v03::read_push_config,
 }
 

@@ -4,7 +4,11 @@ use std::{borrow::Borrow, fmt};
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::wire::{Reading, WireItem, WireValue, text::read_short};
+use crate::wire::{
+    Blank, Reading, WireItem, WireValue,
+    quick::{self, Quick},
+    text::read_short,
+};
 
 macro_rules! wire_id {
     ($($(#[$meta:meta])* $name:ident;)*) => {$(
@@ -84,6 +88,25 @@ macro_rules! wire_id {
                 reading: &Reading,
             ) -> Result<Option<Self>, D::Error> {
                 Ok(<String as WireValue>::read(deserializer, reading)?.map(Self))
+            }
+
+            fn fill(&mut self, quick: &mut Quick<'de>, reading: &Reading) -> quick::Result<bool> {
+                self.0.fill(quick, reading)
+            }
+
+            fn fill_option(
+                place: &mut Option<Self>,
+                quick: &mut Quick<'de>,
+                reading: &Reading,
+            ) -> quick::Result<()> {
+                *place = Some(Self(quick.short(reading)?)).filter(|id| !id.0.is_empty());
+                Ok(())
+            }
+        }
+
+        impl Blank for $name {
+            fn blank() -> Self {
+                Self(String::new())
             }
         }
 

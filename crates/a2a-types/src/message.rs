@@ -4,7 +4,11 @@ use serde::de::Deserializer;
 
 use crate::{
     ContextId, JsonObject, MessageId, Omitted, Part, Role, TaskId,
-    wire::{Reading, WireItem, wire_object},
+    wire::{
+        Blank as _, Reading, WireItem,
+        quick::{self, Quick},
+        wire_object,
+    },
 };
 
 wire_object! {
@@ -87,5 +91,22 @@ impl<'de> WireItem<'de> for Message {
         reading: &Reading,
     ) -> Result<Self, D::Error> {
         Self::read_object(deserializer, reading)
+    }
+
+    fn fill_item(
+        place: &mut Option<Self>,
+        quick: &mut Quick<'de>,
+        reading: &Reading,
+    ) -> quick::Result<()> {
+        place.insert(Self::blank()).fill_object(quick, reading)
+    }
+
+    fn push_item(
+        items: &mut Vec<Self>,
+        quick: &mut Quick<'de>,
+        reading: &Reading,
+    ) -> quick::Result<()> {
+        items.push(Self::blank());
+        items.last_mut().map_or(Ok(()), |item| item.fill_object(quick, reading))
     }
 }

@@ -19,7 +19,8 @@ use crate::{
     JsonObject, JsonText,
     json_text::compact_length,
     wire::{
-        self, Key, KeySeed, Reading, Slot, WireItem, json, kind,
+        self, Key, KeySeed, Member, Reading, Slot, WireItem, json, kind,
+        quick::{self, Quick, Unusual},
         text::{TextSeed, read_quoted, unescape},
     },
 };
@@ -201,6 +202,15 @@ impl<'de> WireItem<'de> for Part {
         deserializer.deserialize_any(PartVisitor(reading))
     }
 
+    fn push_item(
+        items: &mut Vec<Self>,
+        quick: &mut Quick<'de>,
+        reading: &Reading,
+    ) -> quick::Result<()> {
+        items.push(Self::new(PartContent::Unknown));
+        items.last_mut().map_or(Ok(()), |part| part.fill(quick, reading))
+    }
+
     fn spill<A: SeqAccess<'de>>(
         items: &mut Vec<Self>,
         list: A,
@@ -208,6 +218,71 @@ impl<'de> WireItem<'de> for Part {
     ) -> Result<(), A::Error> {
         spill::parts(items, list, reading)
     }
+}
+
+impl Part {
+    /// Reads the part with the quick parser, into one that holds nothing. One with two contents, or with broken base64, is
+    /// unusual.
+    fn fill<'de>(&mut self, quick: &mut Quick<'de>, reading: &Reading) -> quick::Result<()> {
+        let mut filename = Member::<kind::Optional, _>::new();
+        let mut media_type = Member::<kind::Optional, _>::new();
+        let mut metadata = Member::<kind::Optional, _>::new();
+        quick.open(b'{')?;
+        loop {
+            let key = quick.next_key()?;
+            let name = match key {
+                "" => break,
+                "filename" => {
+                    filename.fill(&mut self.filename, quick, reading)?;
+                    continue;
+                }
+                "mediaType" | "media_type" => {
+                    media_type.fill(&mut self.media_type, quick, reading)?;
+                    continue;
+                }
+                "metadata" => {
+                    metadata.fill(&mut self.metadata, quick, reading)?;
+                    continue;
+                }
+                name => name,
+            };
+            let is_content = CONTENT.contains(&name);
+            if !is_content {
+                json::fill_into(&mut self.extra, name, quick, reading)?;
+                continue;
+            }
+            if name != "data" && quick.null() {
+                continue;
+            }
+            if self.content != PartContent::Unknown {
+                return Err(Unusual);
+            }
+            self.content = fill_content(name, quick, reading)?;
+        }
+        Ok(())
+    }
+}
+
+/// Reads the content that a member of this name carries.
+fn fill_content(
+    name: &str,
+    quick: &mut Quick<'_>,
+    reading: &Reading,
+) -> quick::Result<PartContent> {
+    if name == "data" {
+        let data = quick.hand_on(|parser| JsonText::deserialize(parser))?;
+        reading.take_text::<Unusual>(data.as_str().len())?;
+        return Ok(PartContent::Data(data));
+    }
+    if name == "raw" {
+        let text = quick.plain_string()?;
+        return decode_base64(text)
+            .map(|bytes| PartContent::Raw(bytes.into()))
+            .map_err(|_| Unusual);
+    }
+    let text = quick.string()?.into_owned();
+    reading.take_text::<Unusual>(text.len())?;
+    Ok(if name == "url" { PartContent::Url(text) } else { PartContent::Text(text) })
 }
 
 struct PartVisitor<'r>(&'r Reading);

@@ -9,7 +9,11 @@ use serde::{
 
 use crate::{
     v03::new_name,
-    wire::{Reading, WireValue, text::cut},
+    wire::{
+        Reading, WireValue,
+        quick::{self, Quick, Unusual},
+        text::cut,
+    },
 };
 
 /// No name is longer, in bytes; of an unknown one this much is kept.
@@ -111,6 +115,16 @@ macro_rules! wire_enum {
                     return Ok(Some(if matches!(renamed, Self::Unknown(_)) { value } else { renamed }));
                 }
                 Ok(Some(value))
+            }
+
+            fn fill(&mut self, quick: &mut Quick<'de>, _: &Reading) -> quick::Result<bool> {
+                let name = quick.name()?;
+                if name.is_empty() {
+                    return Ok(false);
+                }
+                *self = Self::from_wire_name(cut(&name, MAX_NAME));
+                // It may be the name of 0.3.
+                if matches!(self, Self::Unknown(_)) { Err(Unusual) } else { Ok(true) }
             }
         }
     };

@@ -5,7 +5,11 @@ use serde::de::{Deserializer, SeqAccess};
 use crate::{
     ArtifactId, ContextId, JsonObject, Message, MessageId, Omitted, Part, TaskId, TaskState,
     WireTimestamp, part,
-    wire::{Reading, WireItem, wire_object},
+    wire::{
+        Blank as _, Reading, WireItem,
+        quick::{self, Quick},
+        wire_object,
+    },
 };
 
 /// How much of a message's id stands in the note of a question, in characters. Agents that make longer ones do not begin
@@ -167,6 +171,23 @@ impl<'de> WireItem<'de> for Task {
     ) -> Result<Self, D::Error> {
         Self::read_object(deserializer, reading)
     }
+
+    fn fill_item(
+        place: &mut Option<Self>,
+        quick: &mut Quick<'de>,
+        reading: &Reading,
+    ) -> quick::Result<()> {
+        place.insert(Self::blank()).fill_object(quick, reading)
+    }
+
+    fn push_item(
+        items: &mut Vec<Self>,
+        quick: &mut Quick<'de>,
+        reading: &Reading,
+    ) -> quick::Result<()> {
+        items.push(Self::blank());
+        items.last_mut().map_or(Ok(()), |item| item.fill_object(quick, reading))
+    }
 }
 
 impl<'de> WireItem<'de> for Artifact {
@@ -175,6 +196,23 @@ impl<'de> WireItem<'de> for Artifact {
         reading: &Reading,
     ) -> Result<Self, D::Error> {
         Self::read_object(deserializer, reading)
+    }
+
+    fn fill_item(
+        place: &mut Option<Self>,
+        quick: &mut Quick<'de>,
+        reading: &Reading,
+    ) -> quick::Result<()> {
+        place.insert(Self::blank()).fill_object(quick, reading)
+    }
+
+    fn push_item(
+        items: &mut Vec<Self>,
+        quick: &mut Quick<'de>,
+        reading: &Reading,
+    ) -> quick::Result<()> {
+        items.push(Self::blank());
+        items.last_mut().map_or(Ok(()), |item| item.fill_object(quick, reading))
     }
 
     fn spill<A: SeqAccess<'de>>(

@@ -9,15 +9,18 @@ use std::{borrow::Cow, fmt, marker::PhantomData};
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
+use quick::{Quick, Unusual};
+
 pub(crate) mod json;
 pub(crate) mod kind;
+pub(crate) mod quick;
 pub(crate) mod reading;
 pub(crate) mod text;
 mod value;
 
 pub(crate) use kind::Kind;
 pub(crate) use reading::{Dialect, Reading};
-pub(crate) use value::{WireItem, WireValue};
+pub(crate) use value::{Blank, WireItem, WireValue};
 
 /// The name of a member, borrowed from the input where that is possible.
 pub(crate) struct Key<'de>(pub(crate) Cow<'de, str>);
@@ -137,6 +140,45 @@ pub(crate) fn finish_member<'de, K: Kind<'de, T>, T, E: de::Error>(
     match slot {
         Slot::Present(value) => Ok(value),
         Slot::Unseen | Slot::Absent => K::absent().ok_or_else(|| at(name, "required but missing")),
+    }
+}
+
+/// Whether a member of an object that is filled was seen.
+pub(crate) struct Member<K, T> {
+    is_seen: bool,
+    kind: PhantomData<(K, T)>,
+}
+
+impl<K, T> Member<K, T> {
+    pub(crate) fn new() -> Self {
+        Self { is_seen: false, kind: PhantomData }
+    }
+
+    /// Fills the field of the member.
+    pub(crate) fn fill<'de>(
+        &mut self,
+        place: &mut T,
+        quick: &mut Quick<'de>,
+        reading: &Reading,
+    ) -> quick::Result<()>
+    where
+        K: Kind<'de, T>,
+    {
+        if std::mem::replace(&mut self.is_seen, true) {
+            return Err(Unusual);
+        }
+        if (quick.null() || !K::fill(place, quick, reading)?) && K::IS_REQUIRED {
+            return Err(Unusual);
+        }
+        Ok(())
+    }
+
+    /// Checks that the member is there, if it must be.
+    pub(crate) fn finish<'de>(&self) -> quick::Result<()>
+    where
+        K: Kind<'de, T>,
+    {
+        if K::IS_REQUIRED && !self.is_seen { Err(Unusual) } else { Ok(()) }
     }
 }
 
@@ -282,9 +324,75 @@ macro_rules! wire_object {
             ) -> Result<Option<Self>, D::Error> {
                 Self::read_object(deserializer, reading).map(Some)
             }
+
+            wire_object!(@fill $($extra)?);
+        }
+
+        wire_object! {
+            @quick $name [$($extra)?] [$($omitted)?] {
+                $($field: $type = $kind($json $(| $alias)*),)*
+            }
         }
 
         wire_object!(@item $name $($omitted)?);
+    };
+    // What keeps unknown members is what answers and events are made of, which are read the quick way.
+    (@fill) => {};
+    (@fill $extra:ident) => {
+        fn fill(
+            &mut self,
+            quick: &mut $crate::wire::quick::Quick<'de>,
+            reading: &$crate::wire::Reading,
+        ) -> $crate::wire::quick::Result<bool> {
+            self.fill_object(quick, reading).map(|()| true)
+        }
+
+        fn fill_option(
+            place: &mut Option<Self>,
+            quick: &mut $crate::wire::quick::Quick<'de>,
+            reading: &$crate::wire::Reading,
+        ) -> $crate::wire::quick::Result<()> {
+            place.insert($crate::wire::Blank::blank()).fill_object(quick, reading)
+        }
+    };
+    (@quick $name:ident [] [] $fields:tt) => {};
+    (@quick $name:ident [$extra:ident] [$($omitted:ident)?] {
+        $($field:ident: $type:ty = $kind:ident($json:literal $(| $alias:literal)*),)*
+    }) => {
+        impl $crate::wire::Blank for $name {
+            fn blank() -> Self {
+                Self {
+                    $($field: $crate::wire::Blank::blank(),)*
+                    $extra: $crate::JsonObject::new(),
+                    $($omitted: $crate::Omitted::default(),)?
+                }
+            }
+        }
+
+        impl $name {
+            /// Reads the object with the quick parser, into a blank one.
+            pub(crate) fn fill_object<'de>(
+                &mut self,
+                quick: &mut $crate::wire::quick::Quick<'de>,
+                reading: &$crate::wire::Reading,
+            ) -> $crate::wire::quick::Result<()> {
+                $(let $field = $crate::wire::Member::<$crate::wire::kind::$kind, $type>::new();)*
+                $(let mut $field = $field;)*
+                $(let $omitted = reading.replace_omitted($crate::Omitted::default());)?
+                quick.open(b'{')?;
+                loop {
+ let key = quick.next_key()?;
+                    match key {
+                        "" => break,
+                        $($json $(| $alias)* => $field.fill(&mut self.$field, quick, reading)?,)*
+                        _ => $crate::wire::json::fill_into(&mut self.$extra, key, quick, reading)?,
+                    }
+                }
+                $($field.finish()?;)*
+                $(self.$omitted = reading.replace_omitted($omitted);)?
+                Ok(())
+            }
+        }
     };
     (@item $name:ident $omitted:ident) => {};
     (@item $name:ident) => {
@@ -395,6 +503,8 @@ macro_rules! wire_oneof {
                 deserializer.deserialize_any(OneofVisitor(reading, &mut object))?;
                 object.ok_or_else($crate::wire::nothing)
             }
+
+            wire_oneof! { @fill { $($variant($type) = $json $(| $alias)*,)* } $($unknown)? }
         }
 
         impl serde::Serialize for $name {
@@ -430,6 +540,40 @@ macro_rules! wire_oneof {
                 }
             }
         )*
+    };
+    // What says who has sent what is read the quick way.
+    (@fill { $($variant:ident($type:ty) = $json:literal $(| $alias:literal)*,)* } $unknown:ident) => {};
+    (@fill { $($variant:ident($type:ty) = $json:literal $(| $alias:literal)*,)* }) => {
+        fn fill_item(
+            place: &mut Option<Self>,
+            quick: &mut $crate::wire::quick::Quick<'de>,
+            reading: &$crate::wire::Reading,
+        ) -> $crate::wire::quick::Result<()> {
+            use $crate::wire::quick::Unusual;
+
+            quick.open(b'{')?;
+            loop {
+ let key = quick.next_key()?;
+                match key {
+                    "" => break,
+                    $($json $(| $alias)* => {
+                        if quick.null() {
+                            continue;
+                        }
+                        if place.is_some() {
+                            return Err(Unusual);
+                        }
+                        let blank = <$type as $crate::wire::Blank>::blank();
+                        let Self::$variant(object) = place.insert(Self::$variant(blank)) else {
+                            return Err(Unusual);
+                        };
+                        object.fill_object(quick, reading)?;
+                    })*
+                    _ => quick.skip()?,
+                }
+            }
+            if place.is_some() { Ok(()) } else { Err(Unusual) }
+        }
     };
     (@unknown_init $members:ident $unknown:ident) => {
         let mut $members = $crate::JsonObject::new();

@@ -9,7 +9,9 @@ use serde_json::{Number, Value};
 
 use super::{
     KeySeed, not_text,
+    quick::{self, Quick},
     reading::{ALLOCATION, Reading, Room, member_cost},
+    text::cut,
 };
 use crate::{JsonObject, JsonText};
 
@@ -132,6 +134,17 @@ pub(crate) fn read_into<'de, A: MapAccess<'de>>(
 ) -> Result<(), A::Error> {
     let value = map.next_value_seed(ValueSeed(reading)).map_err(|error| super::at(key, error))?;
     insert(members, key, value, reading)
+}
+
+/// Does the same with the quick parser.
+pub(crate) fn fill_into(
+    members: &mut JsonObject,
+    key: &str,
+    quick: &mut Quick<'_>,
+    reading: &Reading,
+) -> quick::Result<()> {
+    let value = quick.hand_on(|parser| ValueSeed(reading).deserialize(parser))?;
+    insert(members, cut(key, reading.max_string()), value, reading)
 }
 
 /// Reads an object, member by member.

@@ -6,17 +6,27 @@ use serde::de::{self, Deserializer, IgnoredAny, SeqAccess, Visitor};
 
 use super::{
     ItemSeed, Reading, WireItem, WireValue, at, not_text,
+    quick::{self, Quick, Unusual},
     reading::{MAX_REQUEST_ENTRIES, Room, entry_cost},
 };
 use crate::Message;
 
 /// The rules for one kind of member with values of type `T`.
 pub(crate) trait Kind<'de, T> {
+    /// Whether an object without it is an error.
+    const IS_REQUIRED: bool = false;
+
     /// Reads a value that is not `null`; `None` if it says "absent" in another way.
     fn read<D: Deserializer<'de>>(
         deserializer: D,
         reading: &Reading,
     ) -> Result<Option<T>, D::Error>;
+
+    /// Does the same with the quick parser of an answer, in place; `false`, and nothing put there, in place of `None`.
+    fn fill(place: &mut T, quick: &mut Quick<'de>, reading: &Reading) -> quick::Result<bool> {
+        let value = quick.hand_on(|parser| Self::read(parser, reading))?;
+        Ok(value.map(|value| *place = value).is_some())
+    }
 
     /// What stands for an absent member; `None` if it must be there.
     fn absent() -> Option<T>;
@@ -30,11 +40,17 @@ pub(crate) trait Kind<'de, T> {
 pub(crate) enum Required {}
 
 impl<'de, T: WireValue<'de>> Kind<'de, T> for Required {
+    const IS_REQUIRED: bool = true;
+
     fn read<D: Deserializer<'de>>(
         deserializer: D,
         reading: &Reading,
     ) -> Result<Option<T>, D::Error> {
         T::read(deserializer, reading)
+    }
+
+    fn fill(place: &mut T, quick: &mut Quick<'de>, reading: &Reading) -> quick::Result<bool> {
+        place.fill(quick, reading)
     }
 
     fn absent() -> Option<T> {
@@ -58,6 +74,15 @@ impl<'de, T: WireValue<'de>> Kind<'de, Option<T>> for Optional {
         T::read(deserializer, reading).map(Some)
     }
 
+    fn fill(
+        place: &mut Option<T>,
+        quick: &mut Quick<'de>,
+        reading: &Reading,
+    ) -> quick::Result<bool> {
+        T::fill_option(place, quick, reading)?;
+        Ok(true)
+    }
+
     fn absent() -> Option<Option<T>> {
         Some(None)
     }
@@ -77,6 +102,10 @@ impl<'de, T: WireValue<'de> + Default + PartialEq> Kind<'de, T> for Plain {
         reading: &Reading,
     ) -> Result<Option<T>, D::Error> {
         T::read(deserializer, reading)
+    }
+
+    fn fill(place: &mut T, quick: &mut Quick<'de>, reading: &Reading) -> quick::Result<bool> {
+        place.fill(quick, reading)
     }
 
     fn absent() -> Option<T> {
@@ -100,6 +129,10 @@ impl<'de, T: WireValue<'de> + Default> Kind<'de, T> for Always {
         T::read(deserializer, reading)
     }
 
+    fn fill(place: &mut T, quick: &mut Quick<'de>, reading: &Reading) -> quick::Result<bool> {
+        place.fill(quick, reading)
+    }
+
     fn absent() -> Option<T> {
         Some(T::default())
     }
@@ -119,6 +152,11 @@ impl<'de, T: WireItem<'de>> Kind<'de, Vec<T>> for List {
         reading: &Reading,
     ) -> Result<Option<Vec<T>>, D::Error> {
         read_list(deserializer, reading).map(Some)
+    }
+
+    fn fill(place: &mut Vec<T>, quick: &mut Quick<'de>, reading: &Reading) -> quick::Result<bool> {
+        fill_list(place, quick, reading)?;
+        Ok(true)
     }
 
     fn absent() -> Option<Vec<T>> {
@@ -142,6 +180,11 @@ impl<'de, T: WireItem<'de>> Kind<'de, Vec<T>> for Array {
         read_list(deserializer, reading).map(Some)
     }
 
+    fn fill(place: &mut Vec<T>, quick: &mut Quick<'de>, reading: &Reading) -> quick::Result<bool> {
+        fill_list(place, quick, reading)?;
+        Ok(true)
+    }
+
     fn absent() -> Option<Vec<T>> {
         Some(Vec::new())
     }
@@ -162,6 +205,11 @@ impl<'de, T: WireItem<'de>> Kind<'de, Vec<T>> for History {
         reading: &Reading,
     ) -> Result<Option<Vec<T>>, D::Error> {
         reading.aside(|| read_list(deserializer, reading)).map(Some)
+    }
+
+    fn fill(place: &mut Vec<T>, quick: &mut Quick<'de>, reading: &Reading) -> quick::Result<bool> {
+        reading.aside(|| fill_list(place, quick, reading))?;
+        Ok(true)
     }
 
     fn absent() -> Option<Vec<T>> {
@@ -199,6 +247,8 @@ impl<'de, T: WireItem<'de>> Kind<'de, Vec<T>> for Skills {
 pub(crate) enum Sent {}
 
 impl<'de> Kind<'de, Message> for Sent {
+    const IS_REQUIRED: bool = true;
+
     fn read<D: Deserializer<'de>>(
         deserializer: D,
         reading: &Reading,
@@ -264,4 +314,24 @@ fn read_list<'de, T: WireItem<'de>, D: Deserializer<'de>>(
     }
 
     deserializer.deserialize_any(ListVisitor(reading, PhantomData))
+}
+
+/// Does the same with the quick parser, which leaves a list without room to the other one.
+fn fill_list<'de, T: WireItem<'de>>(
+    items: &mut Vec<T>,
+    quick: &mut Quick<'de>,
+    reading: &Reading,
+) -> quick::Result<()> {
+    quick.open(b'[')?;
+    while quick.next_item()? {
+        if !reading.takes(Room::Content, entry_cost::<T>()) {
+            return Err(Unusual);
+        }
+        if items.is_empty() {
+            // Most lists have one entry, and entries are large.
+            items.reserve_exact(1);
+        }
+        T::push_item(items, quick, reading)?;
+    }
+    Ok(())
 }

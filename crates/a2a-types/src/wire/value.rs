@@ -8,6 +8,7 @@ use super::{
     ItemSeed, KeySeed, MAX_SHOWN, Reading,
     json::ObjectSeed,
     not_text,
+    quick::{self, Quick},
     reading::{Room, entry_cost, member_cost},
     text::{cut, read_short},
 };
@@ -20,6 +21,34 @@ pub(crate) trait WireValue<'de>: Sized {
         deserializer: D,
         reading: &Reading,
     ) -> Result<Option<Self>, D::Error>;
+
+    /// Does the same with the quick parser of an answer, in place; `false`, and nothing put there, in place of `None`.
+    fn fill(&mut self, quick: &mut Quick<'de>, reading: &Reading) -> quick::Result<bool> {
+        let value = quick.hand_on(|parser| Self::read(parser, reading))?;
+        Ok(value.map(|value| *self = value).is_some())
+    }
+
+    /// Does the same where nothing lies yet.
+    fn fill_option(
+        place: &mut Option<Self>,
+        quick: &mut Quick<'de>,
+        reading: &Reading,
+    ) -> quick::Result<()> {
+        *place = quick.hand_on(|parser| Self::read(parser, reading))?;
+        Ok(())
+    }
+}
+
+/// What lies in a place that is about to be filled.
+pub(crate) trait Blank {
+    /// Makes one.
+    fn blank() -> Self;
+}
+
+impl<T: Default> Blank for T {
+    fn blank() -> Self {
+        Self::default()
+    }
 }
 
 /// An entry of a list or a map, where an empty string is a value too.
@@ -29,6 +58,26 @@ pub(crate) trait WireItem<'de>: Sized {
         deserializer: D,
         reading: &Reading,
     ) -> Result<Self, D::Error>;
+
+    /// Does the same with the quick parser of an answer, in place.
+    fn fill_item(
+        place: &mut Option<Self>,
+        quick: &mut Quick<'de>,
+        reading: &Reading,
+    ) -> quick::Result<()> {
+        *place = Some(quick.hand_on(|parser| Self::read_item(parser, reading))?);
+        Ok(())
+    }
+
+    /// Does the same at the end of a list.
+    fn push_item(
+        items: &mut Vec<Self>,
+        quick: &mut Quick<'de>,
+        reading: &Reading,
+    ) -> quick::Result<()> {
+        items.push(quick.hand_on(|parser| Self::read_item(parser, reading))?);
+        Ok(())
+    }
 
     /// Reads the rest of a list in an answer for which there is no room.
     fn spill<A: SeqAccess<'de>>(
@@ -50,6 +99,15 @@ impl<'de> WireItem<'de> for String {
     ) -> Result<Self, D::Error> {
         read_short(deserializer, reading)
     }
+
+    fn push_item(
+        items: &mut Vec<Self>,
+        quick: &mut Quick<'de>,
+        reading: &Reading,
+    ) -> quick::Result<()> {
+        items.push(quick.short(reading)?);
+        Ok(())
+    }
 }
 
 impl<'de> WireValue<'de> for String {
@@ -58,6 +116,20 @@ impl<'de> WireValue<'de> for String {
         reading: &Reading,
     ) -> Result<Option<Self>, D::Error> {
         Ok(Some(read_short(deserializer, reading)?).filter(|text| !text.is_empty()))
+    }
+
+    fn fill(&mut self, quick: &mut Quick<'de>, reading: &Reading) -> quick::Result<bool> {
+        *self = quick.short(reading)?;
+        Ok(!self.is_empty())
+    }
+
+    fn fill_option(
+        place: &mut Option<Self>,
+        quick: &mut Quick<'de>,
+        reading: &Reading,
+    ) -> quick::Result<()> {
+        *place = Some(quick.short(reading)?).filter(|text| !text.is_empty());
+        Ok(())
     }
 }
 
@@ -82,6 +154,11 @@ impl<'de> WireValue<'de> for bool {
         }
 
         deserializer.deserialize_any(BoolVisitor).map(Some)
+    }
+
+    fn fill(&mut self, quick: &mut Quick<'de>, _: &Reading) -> quick::Result<bool> {
+        *self = quick.boolean()?;
+        Ok(true)
     }
 }
 
