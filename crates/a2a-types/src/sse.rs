@@ -1,9 +1,10 @@
 //! Server-sent events: an incremental decoder with limits, and a writer.
 //!
 //! The decoder is fed whatever arrives, in pieces of any size. Each byte is looked at a fixed number of times, and
-//! what is kept is the event that is being read and nothing else.
+//! what is kept is the piece and the event that are being read and nothing else. An event that is one line of data in one
+//! piece, as nearly all are, is lent out of that.
 
-use std::collections::VecDeque;
+use std::{borrow::Cow, ops::Range};
 
 use bytes::Bytes;
 use memchr::{memchr, memchr2};
@@ -28,13 +29,22 @@ pub struct SseLimits {
 /// One event of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct SseEvent {
+pub struct SseEvent<'d> {
     /// The name, if it has one; `error` for the errors of A2A.
     pub name: Option<String>,
     /// The data lines, joined by line feeds.
-    pub data: String,
+    pub data: Cow<'d, str>,
     /// Whether it was larger than is kept. Name and data are empty then.
     pub is_cut: bool,
+}
+
+impl SseEvent<'_> {
+    /// The event for those who keep it.
+    #[must_use]
+    pub fn into_owned(self) -> SseEvent<'static> {
+        let Self { name, data, is_cut } = self;
+        SseEvent { name, data: Cow::Owned(data.into_owned()), is_cut }
+    }
 }
 
 /// Why a stream cannot be read on.
@@ -82,8 +92,21 @@ pub struct SseDecoder {
     name: Vec<u8>,
     data: Vec<u8>,
     has_data: bool,
-    ready: VecDeque<SseEvent>,
+    /// What came last.
+    piece: Bytes,
+    /// How much of it was read.
+    read: usize,
+    is_finished: bool,
+    found: Option<Found>,
     failure: Option<SseError>,
+}
+
+/// An event that nobody has taken yet.
+#[derive(Debug)]
+enum Found {
+    /// Where its data lies in the piece; it has no name.
+    InPiece(Range<usize>),
+    Apart(SseEvent<'static>),
 }
 
 /// What the line that is being read is.
@@ -150,40 +173,48 @@ impl SseDecoder {
             name: Vec::new(),
             data: Vec::new(),
             has_data: false,
-            ready: VecDeque::new(),
+            piece: Bytes::new(),
+            read: 0,
+            is_finished: false,
+            found: None,
             failure: None,
         }
     }
 
-    /// Takes the next bytes. What they complete is had by [`SseDecoder::next_event`].
-    pub fn push(&mut self, bytes: &[u8]) {
-        if self.failure.is_none()
-            && let Err(failure) = self.read(bytes)
-        {
-            self.failure = Some(failure);
-            self.forget_event();
+    /// Takes the next bytes. What they complete is had by [`SseDecoder::next_event`]; if that has not been asked for
+    /// everything before, the bytes are copied.
+    pub fn push(&mut self, bytes: Bytes) {
+        if self.failure.is_some() {
+            return;
+        }
+        if self.piece.is_empty() {
+            self.piece = bytes;
+        } else {
+            self.piece = [&self.piece, &bytes].into_iter().flatten().copied().collect();
         }
     }
 
     /// Takes the end of the stream: what was begun counts as complete, although its blank line is missing.
     pub fn finish(&mut self) {
-        if self.bom_seen < BOM.len() {
-            let seen = self.bom_seen;
-            self.bom_seen = BOM.len();
-            self.push(&BOM[..seen]);
-        }
-        if self.failure.is_none()
-            && let Err(failure) = self.end_stream()
-        {
-            self.failure = Some(failure);
-        }
+        self.is_finished = true;
     }
 
-    fn end_stream(&mut self) -> Result<(), SseError> {
-        if self.line != Line::Empty {
-            self.end_line()?;
+    /// Whether there is an event, which [`SseDecoder::next_event`] gives then; if not, more bytes are needed.
+    ///
+    /// # Errors
+    ///
+    /// [`SseError`] once everything before it was given, and from then on always.
+    pub fn has_event(&mut self) -> Result<bool, SseError> {
+        if self.found.is_none() {
+            if let Some(failure) = self.failure {
+                return Err(failure);
+            }
+            self.find().inspect_err(|failure| {
+                self.failure = Some(*failure);
+                self.forget_event();
+            })?;
         }
-        if self.has_data { self.end_event() } else { Ok(()) }
+        Ok(self.found.is_some())
     }
 
     /// Gives the next event, or `None` until more bytes come.
@@ -191,12 +222,19 @@ impl SseDecoder {
     /// # Errors
     ///
     /// [`SseError`] once everything before it was given, and from then on always.
-    pub fn next_event(&mut self) -> Result<Option<SseEvent>, SseError> {
-        match (self.ready.pop_front(), self.failure) {
-            (Some(event), _) => Ok(Some(event)),
-            (None, Some(failure)) => Err(failure),
-            (None, None) => Ok(None),
+    pub fn next_event(&mut self) -> Result<Option<SseEvent<'_>>, SseError> {
+        self.has_event()?;
+        match self.found.take() {
+            None => return Ok(None),
+            Some(Found::Apart(event)) => return Ok(Some(event)),
+            Some(Found::InPiece(data)) => {
+                if let Ok(data) = str::from_utf8(&self.piece[data]) {
+                    return Ok(Some(SseEvent { name: None, data: data.into(), is_cut: false }));
+                }
+            }
         }
+        self.failure = Some(SseError::NotUtf8);
+        Err(SseError::NotUtf8)
     }
 
     /// Whether an event has begun and is not complete, which is when a silent peer is stuck rather than idle.
@@ -204,43 +242,94 @@ impl SseDecoder {
         self.event_length > 0 || self.line != Line::Empty
     }
 
-    fn read(&mut self, bytes: &[u8]) -> Result<(), SseError> {
-        let mut rest = self.skip_bom(bytes)?;
-        while let Some((first, after)) = rest.split_first() {
-            if self.after_return {
-                self.after_return = false;
-                if *first == b'\n' {
-                    rest = after;
-                    continue;
-                }
+    /// Looks for the next event in what is there.
+    fn find(&mut self) -> Result<(), SseError> {
+        if let Some((data, end)) = self.simple_event() {
+            self.idle_length = 0;
+            self.found = Some(Found::InPiece(data));
+            self.read = end;
+            return Ok(());
+        }
+        let piece = std::mem::take(&mut self.piece);
+        self.read_lines(&piece)?;
+        if self.read < piece.len() {
+            self.piece = piece;
+            return Ok(());
+        }
+        self.read = 0;
+        if self.is_finished && self.found.is_none() { self.end_stream() } else { Ok(()) }
+    }
+
+    /// Where the data of an event lies that begins here, has nothing but one line of data, and is there to its end; and where
+    /// that is.
+    fn simple_event(&self) -> Option<(Range<usize>, usize)> {
+        const FIELD: &[u8] = b"data:";
+        let is_between = self.line == Line::Empty && self.event_length == 0 && !self.after_return;
+        if !is_between || self.bom_seen < BOM.len() {
+            return None;
+        }
+        let line = self.piece.get(self.read..)?;
+        let value = line.strip_prefix(FIELD)?;
+        let length = memchr2(b'\r', b'\n', value)?;
+        let end = match &value[length..] {
+            [b'\n', b'\n', ..] => length + 2,
+            [b'\r', b'\n', b'\r', b'\n', ..] => length + 4,
+            _ => return None,
+        };
+        let SseLimits { max_event, max_line, max_comment: _, max_kept } = self.limits;
+        if FIELD.len() + length > max_event.min(max_line).min(max_kept) {
+            return None;
+        }
+        let begin = self.read + FIELD.len();
+        let space = usize::from(value[0] == b' ');
+        Some((begin + space..begin + length, begin + end))
+    }
+
+    /// Reads lines until one ends an event.
+    fn read_lines(&mut self, piece: &[u8]) -> Result<(), SseError> {
+        self.skip_bom(piece)?;
+        while let Some(rest) = piece.get(self.read..).filter(|rest| !rest.is_empty()) {
+            if std::mem::take(&mut self.after_return) && rest[0] == b'\n' {
+                self.read += 1;
+                continue;
             }
             let Some(end) = memchr2(b'\r', b'\n', rest) else {
+                self.read = piece.len();
                 return self.extend_line(rest);
             };
+            self.read += end + 1;
+            self.after_return = rest[end] == b'\r';
             self.extend_line(&rest[..end])?;
             self.end_line()?;
-            self.after_return = rest[end] == b'\r';
-            rest = &rest[end + 1..];
+            if self.found.is_some() {
+                break;
+            }
         }
         Ok(())
     }
 
+    fn end_stream(&mut self) -> Result<(), SseError> {
+        if self.bom_seen < BOM.len() {
+            let seen = std::mem::replace(&mut self.bom_seen, BOM.len());
+            self.extend_line(&BOM[..seen])?;
+        }
+        if self.line != Line::Empty {
+            self.end_line()?;
+        }
+        if self.has_data { self.end_event() } else { Ok(()) }
+    }
+
     /// Drops a byte order mark at the start, also one that comes in pieces.
-    fn skip_bom<'b>(&mut self, bytes: &'b [u8]) -> Result<&'b [u8], SseError> {
-        let mut rest = bytes;
-        while let (Some(expected), Some((first, after))) =
-            (BOM.get(self.bom_seen), rest.split_first())
-        {
-            if first != expected {
-                let seen = self.bom_seen;
-                self.bom_seen = BOM.len();
-                self.extend_line(&BOM[..seen])?;
-                break;
+    fn skip_bom(&mut self, piece: &[u8]) -> Result<(), SseError> {
+        while let (Some(expected), Some(byte)) = (BOM.get(self.bom_seen), piece.get(self.read)) {
+            if byte != expected {
+                let seen = std::mem::replace(&mut self.bom_seen, BOM.len());
+                return self.extend_line(&BOM[..seen]);
             }
             self.bom_seen += 1;
-            rest = after;
+            self.read += 1;
         }
-        Ok(rest)
+        Ok(())
     }
 
     fn extend_line(&mut self, mut bytes: &[u8]) -> Result<(), SseError> {
@@ -349,7 +438,8 @@ impl SseDecoder {
         data.pop();
         let data = String::from_utf8(data).map_err(|_| SseError::NotUtf8)?;
         let name = String::from_utf8(name).map_err(|_| SseError::NotUtf8)?;
-        self.ready.push_back(SseEvent { name: (!name.is_empty()).then_some(name), data, is_cut });
+        let name = (!name.is_empty()).then_some(name);
+        self.found = Some(Found::Apart(SseEvent { name, data: data.into(), is_cut }));
         Ok(())
     }
 

@@ -17,7 +17,7 @@ use super::{
     glimpse,
     line::Line,
     operation::Operation,
-    stream::{Event, Events},
+    stream::Events,
 };
 use crate::{AgentProtocol, ClientError};
 
@@ -94,7 +94,9 @@ impl HttpJson {
         let request = self.request(operation, route, method, MEDIA_TYPE_EVENT_STREAM)?;
         let (head, body) = line.open(request, CallKind::Stream, deadline).await?.into_parts();
         if head.status.is_success() && is_event_stream(&head.headers) {
-            return Ok(Events::new(Arc::clone(line), body, read_event));
+            return Ok(Events::new(Arc::clone(line), body, |line, name, data, _| {
+                read_event(line, name, data)
+            }));
         }
         Err(self.no_stream(&head, body, limits, deadline).await)
     }
@@ -212,15 +214,13 @@ fn read_error(line: &Line, status: StatusCode, headers: &HeaderMap, body: &[u8])
     }
 }
 
-fn read_event(line: &Line, name: Option<&str>, data: &str) -> Result<Event, ClientError> {
+fn read_event(line: &Line, name: Option<&str>, data: &str) -> Result<StreamResponse, ClientError> {
     let refusal =
         || HttpError::decode(500, data.as_bytes()).map(|error| line.refused(error.into(), None));
     if name == Some(ERROR_EVENT) {
         let unnamed = || line.unexpected("it reports an error without saying which");
         return Err(refusal().unwrap_or_else(unnamed));
     }
-    match StreamResponse::from_wire(data, WireLimits::Answer) {
-        Ok(event) => Ok(Event { event, is_last: false }),
-        Err(error) => Err(refusal().unwrap_or_else(|| line.unreadable(&error))),
-    }
+    StreamResponse::from_wire(data, WireLimits::Answer)
+        .map_err(|error| refusal().unwrap_or_else(|| line.unreadable(&error)))
 }

@@ -20,7 +20,7 @@ use super::{
     glimpse,
     line::Line,
     operation::Operation,
-    stream::{Event, Events},
+    stream::Events,
 };
 use crate::{AgentProtocol, ClientError, frame::sanitize_remote_line};
 
@@ -90,8 +90,8 @@ impl JsonRpc {
         let (head, body) = response.into_parts();
         if head.status.is_success() && is_event_stream(&head.headers) {
             let (id, dialect) = (exchange.id, self.dialect);
-            return Ok(Events::new(Arc::clone(line), body, move |line, _, data| {
-                read_event(line, dialect, O::METHOD, &id, data)
+            return Ok(Events::new(Arc::clone(line), body, move |line, _, data, is_last| {
+                read_event(line, dialect, O::METHOD, &id, data, is_last)
             }));
         }
         if matches!(head.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
@@ -163,23 +163,23 @@ fn read_event(
     method: &str,
     id: &RpcId,
     data: &str,
-) -> Result<Event, ClientError> {
+    is_last: &mut bool,
+) -> Result<StreamResponse, ClientError> {
     if dialect == AgentProtocol::V1
         && let Some(event) = StreamResponse::from_response(data, id)
     {
-        return Ok(Event { event, is_last: false });
+        return Ok(event);
     }
     let response =
         RpcResponse::decode(data.as_bytes()).map_err(|error| unreadable(line, &error))?;
     let result = read_outcome(line, dialect, method, id, response)?;
     match dialect {
-        AgentProtocol::V1 => {
-            let event = read_result(line, dialect, result)?;
-            Ok(Event { event, is_last: false })
+        AgentProtocol::V1 => read_result(line, dialect, result),
+        AgentProtocol::V03 => {
+            let read = v03::read_event(result.get()).map_err(|error| line.unreadable(&error))?;
+            *is_last = read.1;
+            Ok(read.0)
         }
-        AgentProtocol::V03 => v03::read_event(result.get())
-            .map(|(event, is_last)| Event { event, is_last })
-            .map_err(|error| line.unreadable(&error)),
     }
 }
 

@@ -6,6 +6,7 @@
 //! own, backwards or a letter a line, cannot be found, and is not an accident.
 
 use std::{
+    borrow::Cow,
     collections::VecDeque,
     sync::{Arc, PoisonError, RwLock},
 };
@@ -129,13 +130,15 @@ impl Scrubber {
     }
 
     /// The same of JSON that is text.
-    pub(crate) fn scrub_text(&self, json: String) -> String {
-        let forms = self.forms();
+    pub(crate) fn scrub_text<'t>(&self, json: Cow<'t, str>) -> Cow<'t, str> {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let forms = &known.forms;
         let escape = || Writing::Json.next_escape(json.as_bytes(), 0, forms.has_quotes);
         if forms.all.is_empty() || (!forms.plain.may_be_in(json.as_bytes()) && escape().is_none()) {
             return json;
         }
-        into_text(self.scrub(json.into()))
+        drop(known);
+        into_text(self.scrub(json.into_owned().into())).into()
     }
 
     /// Text that was put together here, without the secrets.

@@ -6,6 +6,7 @@ use std::{
     task::{Context, Poll, ready},
 };
 
+use bytes::Bytes;
 use futures::Stream;
 use tokio::{
     task::coop,
@@ -17,14 +18,11 @@ use volcanic_net::NetBody;
 use super::line::Line;
 use crate::ClientError;
 
-/// One event, and whether the agent says that it is the last one.
-pub(super) struct Event {
-    pub(super) event: StreamResponse,
-    pub(super) is_last: bool,
-}
-
-/// Makes an event of its name and its data, which are without our secrets.
-type Read = dyn Fn(&Line, Option<&str>, &str) -> Result<Event, ClientError> + Send + Sync;
+/// Makes an event of its name and its data, which are without our secrets, and notes whether the agent says that it is the
+/// last one.
+type Read = dyn Fn(&Line, Option<&str>, &str, &mut bool) -> Result<StreamResponse, ClientError>
+    + Send
+    + Sync;
 
 /// Reads events until the agent closes the stream, says that it has ended, or something is wrong. Errors are without our
 /// secrets too.
@@ -47,7 +45,10 @@ impl Events {
     pub(super) fn new(
         line: Arc<Line>,
         body: NetBody,
-        read: impl Fn(&Line, Option<&str>, &str) -> Result<Event, ClientError> + Send + Sync + 'static,
+        read: impl Fn(&Line, Option<&str>, &str, &mut bool) -> Result<StreamResponse, ClientError>
+        + Send
+        + Sync
+        + 'static,
     ) -> Self {
         let decoder = SseDecoder::new(limits(&line, line.config.answer_limit));
         let (body, read) = (Some(body), Box::new(read));
@@ -65,30 +66,25 @@ impl Events {
         &mut self,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Option<StreamResponse>, ClientError>>> {
-        let event = match ready!(self.poll_turn(context)) {
-            Some(Ok(event)) => event,
-            Some(Err(error)) => return Poll::Ready(Some(Err(error))),
-            None => return Poll::Ready(None),
-        };
-        let read = if event.is_cut { Ok(None) } else { self.read(event).map(Some) };
-        Poll::Ready(Some(read.map_err(|error| self.end(error))))
+        Poll::Ready(match ready!(self.poll_turn(context)) {
+            Some(Ok(())) => Some(self.read().transpose()),
+            Some(Err(error)) => Some(Err(error)),
+            None => None,
+        })
     }
 
-    /// The next event as it came, or the end.
-    fn poll_turn(
-        &mut self,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<SseEvent, ClientError>>> {
+    /// Waits until the decoder has an event, or for the end.
+    fn poll_turn(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<(), ClientError>>> {
         if self.is_over {
             return Poll::Ready(None);
         }
         // Thousands of events may have come together. Whoever listens for a limited time must get to look at the clock.
         let turn = ready!(coop::poll_proceed(context));
-        let event = ready!(self.poll_event(context));
+        let has_event = ready!(self.poll_event(context));
         turn.made_progress();
-        Poll::Ready(match event {
-            Ok(Some(event)) => Some(Ok(event)),
-            Ok(None) => {
+        Poll::Ready(match has_event {
+            Ok(true) => Some(Ok(())),
+            Ok(false) => {
                 self.is_over = true;
                 None
             }
@@ -96,24 +92,21 @@ impl Events {
         })
     }
 
-    /// The same, without a look at whether others want their turn; `None` when the agent has closed the stream.
-    fn poll_event(
-        &mut self,
-        context: &mut Context<'_>,
-    ) -> Poll<Result<Option<SseEvent>, ClientError>> {
+    /// The same, without a look at whether others want their turn; `false` when the agent has closed the stream.
+    fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<Result<bool, ClientError>> {
         loop {
-            match self.decoder.next_event() {
-                Ok(Some(event)) => return Poll::Ready(Ok(Some(event))),
-                Ok(None) => {}
-                Err(error) => return Poll::Ready(Err(self.broken(error))),
+            match self.decoder.has_event() {
+                Ok(true) => return Poll::Ready(Ok(true)),
+                Ok(false) => {}
+                Err(error) => return Poll::Ready(Err(broken(&self.line, error))),
             }
-            let Some(body) = &mut self.body else { return Poll::Ready(Ok(None)) };
+            let Some(body) = &mut self.body else { return Poll::Ready(Ok(false)) };
             let Poll::Ready(chunk) = body.poll_chunk(context) else {
                 return self.poll_pause(context).map(Err);
             };
             self.pause = None;
             match chunk {
-                Some(Ok(chunk)) => self.take(&chunk)?,
+                Some(Ok(chunk)) => self.take(chunk)?,
                 Some(Err(error)) => {
                     return Poll::Ready(Err(ClientError::from_net(&self.line.agent, error)));
                 }
@@ -135,12 +128,17 @@ impl Events {
         pause.as_mut().poll(context).map(|()| self.line.timed_out())
     }
 
-    fn read(&mut self, event: SseEvent) -> Result<StreamResponse, ClientError> {
-        let SseEvent { name, data, .. } = event;
-        let data = self.line.scrubber().scrub_text(data);
-        let Event { event, is_last } = (self.read)(&self.line, name.as_deref(), &data)?;
-        self.is_over = is_last;
-        Ok(event)
+    /// Reads the event that the decoder has; nothing if it is larger than is kept.
+    fn read(&mut self) -> Option<Result<StreamResponse, ClientError>> {
+        let read = match self.decoder.next_event() {
+            Ok(Some(SseEvent { name, data, is_cut: false, .. })) => {
+                let data = self.line.scrubber().scrub_text(data);
+                (self.read)(&self.line, name.as_deref(), &data, &mut self.is_over)
+            }
+            Ok(Some(_) | None) => return None,
+            Err(error) => Err(broken(&self.line, error)),
+        };
+        Some(read.map_err(|error| self.end(error)))
     }
 
     fn end(&mut self, error: ClientError) -> ClientError {
@@ -148,28 +146,28 @@ impl Events {
         self.line.masked(error)
     }
 
-    fn take(&mut self, chunk: &[u8]) -> Result<(), ClientError> {
+    fn take(&mut self, chunk: Bytes) -> Result<(), ClientError> {
         self.received = self.received.saturating_add(chunk.len());
         let limit = self.line.config.stream_limit;
         if self.received > limit {
-            return Err(self.too_large(limit));
+            return Err(too_large(&self.line, limit));
         }
         self.decoder.push(chunk);
         Ok(())
     }
+}
 
-    fn broken(&self, error: SseError) -> ClientError {
-        match error {
-            SseError::LineTooLong { limit }
-            | SseError::EventTooLarge { limit }
-            | SseError::CommentTooLong { limit } => self.too_large(limit),
-            other => self.line.unexpected(other.to_string()),
-        }
+fn broken(line: &Line, error: SseError) -> ClientError {
+    match error {
+        SseError::LineTooLong { limit }
+        | SseError::EventTooLarge { limit }
+        | SseError::CommentTooLong { limit } => too_large(line, limit),
+        other => line.unexpected(other.to_string()),
     }
+}
 
-    fn too_large(&self, limit: usize) -> ClientError {
-        ClientError::TooLarge { agent: self.line.agent.clone(), limit }
-    }
+fn too_large(line: &Line, limit: usize) -> ClientError {
+    ClientError::TooLarge { agent: line.agent.clone(), limit }
 }
 
 fn limits(line: &Line, max_kept: usize) -> SseLimits {
@@ -185,11 +183,11 @@ impl Stream for Events {
     type Item = Result<StreamResponse, ClientError>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let event = match ready!(self.poll_turn(context)) {
-            Some(Ok(event)) => event,
-            Some(Err(error)) => return Poll::Ready(Some(Err(error))),
-            None => return Poll::Ready(None),
-        };
-        Poll::Ready(Some(self.read(event).map_err(|error| self.end(error))))
+        Poll::Ready(match ready!(self.poll_turn(context)) {
+            // As much is kept as an event may have, so there is none that is cut.
+            Some(Ok(())) => self.read(),
+            Some(Err(error)) => Some(Err(error)),
+            None => None,
+        })
     }
 }

@@ -233,7 +233,7 @@ impl Events {
     }
 
     /// The last event, as it came.
-    pub(crate) async fn last_raw(&mut self) -> SseEvent {
+    pub(crate) async fn last_raw(&mut self) -> SseEvent<'static> {
         let mut last = None;
         while let Some(event) = self.next_raw().await {
             last = Some(event);
@@ -241,13 +241,13 @@ impl Events {
         last.unwrap()
     }
 
-    async fn next_raw(&mut self) -> Option<SseEvent> {
+    async fn next_raw(&mut self) -> Option<SseEvent<'static>> {
         within(async {
             loop {
                 if let Some(event) = self.decoder.next_event().unwrap() {
-                    return Some(event);
+                    return Some(event.into_owned());
                 }
-                self.decoder.push(&self.body.next_chunk().await?.unwrap());
+                self.decoder.push(self.body.next_chunk().await?.unwrap());
             }
         })
         .await

@@ -5,15 +5,15 @@ use super::*;
 const ROOMY: SseLimits =
     SseLimits { max_event: 1 << 20, max_line: 1 << 20, max_comment: 1 << 20, max_kept: usize::MAX };
 
-fn event(name: Option<&str>, data: &str) -> SseEvent {
-    SseEvent { name: name.map(str::to_owned), data: data.to_owned(), is_cut: false }
+fn event(name: Option<&str>, data: &str) -> SseEvent<'static> {
+    SseEvent { name: name.map(str::to_owned), data: data.to_owned().into(), is_cut: false }
 }
 
-fn drain(decoder: &mut SseDecoder) -> (Vec<SseEvent>, Option<SseError>) {
+fn drain(decoder: &mut SseDecoder) -> (Vec<SseEvent<'static>>, Option<SseError>) {
     let mut events = Vec::new();
     loop {
         match decoder.next_event() {
-            Ok(Some(event)) => events.push(event),
+            Ok(Some(event)) => events.push(event.into_owned()),
             Ok(None) => return (events, None),
             Err(error) => return (events, Some(error)),
         }
@@ -23,17 +23,25 @@ fn drain(decoder: &mut SseDecoder) -> (Vec<SseEvent>, Option<SseError>) {
 fn decode<'a>(
     pieces: impl IntoIterator<Item = &'a [u8]>,
     limits: SseLimits,
-) -> (Vec<SseEvent>, Option<SseError>) {
+) -> (Vec<SseEvent<'static>>, Option<SseError>) {
     let mut decoder = SseDecoder::new(limits);
+    let mut events = Vec::new();
     for piece in pieces {
-        decoder.push(piece);
+        decoder.push(Bytes::copy_from_slice(piece));
+        let (more, error) = drain(&mut decoder);
+        events.extend(more);
+        if error.is_some() {
+            return (events, error);
+        }
     }
     decoder.finish();
-    drain(&mut decoder)
+    let (more, error) = drain(&mut decoder);
+    events.extend(more);
+    (events, error)
 }
 
 #[track_caller]
-fn check(stream: &str, expected: &[SseEvent]) {
+fn check(stream: &str, expected: &[SseEvent<'static>]) {
     let whole = decode([stream.as_bytes()], ROOMY);
     assert_eq!(whole, (expected.to_vec(), None), "{stream:?}");
     let bytewise = decode(stream.as_bytes().chunks(1), ROOMY);
@@ -151,8 +159,8 @@ fn limits_hold_to_the_byte() {
 #[test]
 fn failed_decoder_keeps_nothing_and_stays_failed() {
     let mut decoder = SseDecoder::new(SseLimits { max_line: 10, ..ROOMY });
-    decoder.push(b"data: 1\n\ndata: 23456");
-    decoder.push(b"data: 4\n\n");
+    decoder.push(Bytes::from_static(b"data: 1\n\ndata: 23456"));
+    decoder.push(Bytes::from_static(b"data: 4\n\n"));
     assert_eq!(decoder.next_event(), Ok(Some(event(None, "1"))));
     for _ in 0..2 {
         assert_eq!(decoder.next_event(), Err(SseError::LineTooLong { limit: 10 }));
@@ -166,7 +174,10 @@ fn failed_decoder_keeps_nothing_and_stays_failed() {
 fn idle_and_stuck_are_told_apart() {
     let mut decoder = SseDecoder::new(ROOMY);
     let mut step = |bytes: &[u8]| {
-        decoder.push(bytes);
+        decoder.push(Bytes::copy_from_slice(bytes));
+        while decoder.has_event().unwrap() {
+            decoder.next_event().unwrap();
+        }
         decoder.is_inside_event()
     };
     assert!(!step(b""));
@@ -203,13 +214,14 @@ fn large_event_in_small_pieces_takes_linear_time() {
         max_comment: 0,
         ..ROOMY
     });
-    decoder.push(b"data: ");
-    let piece = [b'x'; 64];
+    decoder.push(Bytes::from_static(b"data: "));
+    let piece = Bytes::from_static(&[b'x'; 64]);
+    assert_eq!(decoder.next_event(), Ok(None));
     for _ in 0..(4 << 20) / piece.len() {
-        decoder.push(&piece);
+        decoder.push(piece.clone());
         assert_eq!(decoder.next_event(), Ok(None));
     }
-    decoder.push(b"\n\n");
+    decoder.push(Bytes::from_static(b"\n\n"));
     let read = decoder.next_event().unwrap().unwrap();
     assert_eq!(read.data.len(), 4 << 20);
 }
@@ -217,14 +229,15 @@ fn large_event_in_small_pieces_takes_linear_time() {
 #[test]
 fn of_an_event_that_is_larger_than_is_kept_only_that_is_told() {
     let kept = SseLimits { max_kept: 20, ..ROOMY };
-    let cut = SseEvent { name: None, data: String::new(), is_cut: true };
+    let cut = SseEvent { name: None, data: Cow::default(), is_cut: true };
     let large = format!("event: e\ndata: 1\ndata: {}\n\n", "x".repeat(1000));
     let stream = format!("data: one\n\n{large}:{}\ndata: two\n\n", "c".repeat(1000));
     let expected = vec![event(None, "one"), cut, event(None, "two")];
     assert_eq!(decode([stream.as_bytes()], kept), (expected, None));
     let mut decoder = SseDecoder::new(kept);
     for piece in large.as_bytes().chunks(10) {
-        decoder.push(piece);
+        decoder.push(Bytes::copy_from_slice(piece));
+        decoder.has_event().unwrap();
         assert!(decoder.data.capacity() <= 64, "{} bytes", decoder.data.capacity());
     }
     // What is not kept counts all the same.
@@ -255,6 +268,43 @@ fn stream() -> impl Strategy<Value = Vec<u8>> {
         Just("retry"),
     ];
     prop::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat().into_bytes())
+}
+
+#[test]
+fn event_that_came_whole_is_lent_and_one_that_came_in_pieces_is_not() {
+    let lends = |pieces: &[&'static [u8]]| {
+        let mut decoder = SseDecoder::new(ROOMY);
+        decoder.push(Bytes::from_static(b": begin\n\n"));
+        assert_eq!(decoder.next_event(), Ok(None));
+        for piece in pieces {
+            decoder.push(Bytes::from_static(piece));
+            if let Some(event) = decoder.next_event().unwrap() {
+                assert_eq!(event.data, "one");
+                return matches!(event.data, Cow::Borrowed(_));
+            }
+        }
+        panic!("no event in {pieces:?}");
+    };
+    for whole in ["data: one\n\n", "data:one\n\ndata: two", "data: one\r\n\r\n"] {
+        assert!(lends(&[whole.as_bytes()]), "{whole:?}");
+    }
+    for whole in
+        ["event: x\ndata: one\n\n", "data: one\nid: 1\n\n", "data: one\r\r", "data: one\n\r\n"]
+    {
+        assert!(!lends(&[whole.as_bytes()]), "{whole:?}");
+    }
+    assert!(!lends(&[b"data: o", b"ne\n\n"]) && !lends(&[b"data: one\n", b"\n"]));
+}
+
+#[test]
+fn bytes_that_come_before_the_last_ones_were_asked_for_are_kept() {
+    let mut decoder = SseDecoder::new(ROOMY);
+    for piece in ["data: 1\n\nda", "ta: 2\n", "\ndata: 3"] {
+        decoder.push(Bytes::from_static(piece.as_bytes()));
+    }
+    decoder.finish();
+    let expected = vec![event(None, "1"), event(None, "2"), event(None, "3")];
+    assert_eq!(drain(&mut decoder), (expected, None));
 }
 
 proptest! {

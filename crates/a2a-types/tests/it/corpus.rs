@@ -6,6 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use bytes::Bytes;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use volcanic_a2a_types::{
@@ -224,7 +225,7 @@ fn examine_rpc_exchange(entry: &Entry) -> Examined {
     }
 }
 
-fn events(file: &str) -> Result<Vec<SseEvent>, String> {
+fn events(file: &str) -> Result<Vec<SseEvent<'static>>, String> {
     let bytes = fs::read(corpus().join(file)).unwrap();
     let decode = |size: usize| {
         let mut decoder = SseDecoder::new(SseLimits {
@@ -233,11 +234,15 @@ fn events(file: &str) -> Result<Vec<SseEvent>, String> {
             max_comment: 1 << 10,
             max_kept: 1 << 20,
         });
-        bytes.chunks(size).for_each(|piece| decoder.push(piece));
-        decoder.finish();
         let mut events = Vec::new();
-        while let Some(event) = decoder.next_event().map_err(|error| error.to_string())? {
-            events.push(event);
+        for piece in bytes.chunks(size).map(Some).chain([None]) {
+            match piece {
+                Some(piece) => decoder.push(Bytes::copy_from_slice(piece)),
+                None => decoder.finish(),
+            }
+            while let Some(event) = decoder.next_event().map_err(|error| error.to_string())? {
+                events.push(event.into_owned());
+            }
         }
         Ok::<_, String>(events)
     };

@@ -13,7 +13,7 @@ fn scrubber(secret: &str) -> Scrubber {
 #[track_caller]
 fn check(secret: &str, text: &str, expected: &str) {
     assert_eq!(scrubber(secret).scrub(Bytes::copy_from_slice(text.as_bytes())), expected);
-    assert_eq!(scrubber(secret).scrub_text(text.to_owned()), expected);
+    assert_eq!(scrubber(secret).scrub_text(text.into()), expected);
 }
 
 #[track_caller]
