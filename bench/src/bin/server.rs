@@ -1,9 +1,13 @@
-//! An agent that costs next to nothing, so that what is measured is the client: every answer is encoded beforehand, but
-//! for the id of the request.
+//! An agent that costs next to nothing, so that what is measured is the client: every answer is encoded beforehand, and
+//! only the id of the request is put into it.
 //!
 //! It listens on a free port of the loopback interface, prints its URL, and ends with its standard input.
 
-use std::{collections::HashMap, io::Write as _, sync::Arc};
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    io::Write as _,
+    sync::Arc,
+};
 
 use anyhow::{Context as _, Result, bail};
 use bytes::{Buf as _, Bytes, BytesMut};
@@ -24,11 +28,13 @@ const ID: &str = "\"@id@\"";
 struct Request<'b> {
     #[serde(borrow)]
     id: &'b RawValue,
-    method: String,
-    params: Value,
+    #[serde(borrow)]
+    method: &'b RawValue,
+    #[serde(borrow)]
+    params: &'b RawValue,
 }
 
-/// A text with a hole for the id.
+/// A text with holes for the id.
 struct Template {
     pieces: Vec<Vec<u8>>,
 }
@@ -38,18 +44,37 @@ impl Template {
         Self { pieces: text.split(ID).map(|piece| piece.as_bytes().to_vec()).collect() }
     }
 
-    fn fill(&self, id: &str, written: &mut Vec<u8>) {
-        for (index, piece) in self.pieces.iter().enumerate() {
-            if index > 0 {
-                written.extend_from_slice(id.as_bytes());
-            }
-            written.extend_from_slice(piece);
-        }
-    }
-
     fn length(&self, id: &str) -> usize {
         let pieces: usize = self.pieces.iter().map(Vec::len).sum();
         pieces + (self.pieces.len() - 1) * id.len()
+    }
+}
+
+/// A whole answer, as it was written last.
+#[derive(Default)]
+struct Written {
+    bytes: Vec<u8>,
+    /// Where the ids are.
+    ids: Vec<usize>,
+    id_length: usize,
+}
+
+impl Written {
+    fn push(&mut self, template: &Template, id: &str) {
+        for (index, piece) in template.pieces.iter().enumerate() {
+            if index > 0 {
+                self.ids.push(self.bytes.len());
+                self.bytes.extend_from_slice(id.as_bytes());
+            }
+            self.bytes.extend_from_slice(piece);
+        }
+    }
+
+    /// Puts another id in place of the last one, which is as long.
+    fn put(&mut self, id: &str) {
+        for at in &self.ids {
+            self.bytes[*at..at + id.len()].copy_from_slice(id.as_bytes());
+        }
     }
 }
 
@@ -86,31 +111,74 @@ impl Answers {
         }
     }
 
-    fn answer(&self, body: &[u8]) -> Result<Vec<u8>> {
-        let request: Request<'_> = serde_json::from_slice(body)?;
-        let id = request.id.get();
-        let mut written = Vec::new();
-        if request.method == "GetTask" {
-            let length = self.task.length(id);
-            write!(
-                written,
-                "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n"
-            )?;
-            self.task.fill(id, &mut written);
-            return Ok(written);
+    /// What is asked for, by a name of its own.
+    fn asked(request: &Request<'_>) -> Result<Asked> {
+        if request.method.get() == "\"GetTask\"" {
+            return Ok(Asked::Task);
         }
-        let asked = request.params["message"]["parts"][0]["text"].as_str().unwrap_or_default();
-        let events = self.streams.get(asked).with_context(|| format!("no stream `{asked}`"))?;
-        written.extend_from_slice(
-            b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n",
-        );
-        for event in events {
-            write!(written, "{:x}\r\n", event.length(id))?;
-            event.fill(id, &mut written);
-            written.extend_from_slice(b"\r\n");
+        let params: Value = serde_json::from_str(request.params.get())?;
+        let text = params["message"]["parts"][0]["text"].as_str().unwrap_or_default();
+        Ok(Asked::Stream(text.to_owned()))
+    }
+
+    fn write(&self, asked: &Asked, id: &str) -> Result<Written> {
+        let mut written = Written { id_length: id.len(), ..Written::default() };
+        match asked {
+            Asked::Task => {
+                let length = self.task.length(id);
+                write!(
+                    written.bytes,
+                    "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n"
+                )?;
+                written.push(&self.task, id);
+            }
+            Asked::Stream(name) => {
+                let events =
+                    self.streams.get(name).with_context(|| format!("no stream `{name}`"))?;
+                written.bytes.extend_from_slice(
+                    b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n",
+                );
+                for event in events {
+                    write!(written.bytes, "{:x}\r\n", event.length(id))?;
+                    written.push(event, id);
+                    written.bytes.extend_from_slice(b"\r\n");
+                }
+                written.bytes.extend_from_slice(b"0\r\n\r\n");
+            }
         }
-        written.extend_from_slice(b"0\r\n\r\n");
         Ok(written)
+    }
+}
+
+/// What a request asks for.
+#[derive(PartialEq, Eq, Hash)]
+enum Asked {
+    Task,
+    Stream(String),
+}
+
+/// What was written to one connection, to be written again.
+#[derive(Default)]
+struct Memory {
+    answers: HashMap<Asked, Written>,
+}
+
+impl Memory {
+    fn answer(&mut self, answers: &Answers, body: &[u8]) -> Result<&[u8]> {
+        let request: Request<'_> = serde_json::from_slice(body)?;
+        let (id, asked) = (request.id.get(), Answers::asked(&request)?);
+        let written = match self.answers.entry(asked) {
+            Entry::Occupied(kept) if kept.get().id_length == id.len() => {
+                let written = kept.into_mut();
+                written.put(id);
+                written
+            }
+            entry => {
+                let written = answers.write(entry.key(), id)?;
+                entry.insert_entry(written).into_mut()
+            }
+        };
+        Ok(&written.bytes)
     }
 }
 
@@ -144,6 +212,7 @@ fn whole(media_type: &str, body: &str) -> Bytes {
 /// Answers the requests of one connection in turn.
 async fn serve(mut stream: TcpStream, answers: Arc<Answers>) -> Result<()> {
     let mut received = BytesMut::with_capacity(8 << 10);
+    let mut memory = Memory::default();
     loop {
         let Some(end) = received.windows(4).position(|bytes| bytes == b"\r\n\r\n") else {
             if stream.read_buf(&mut received).await? == 0 {
@@ -151,21 +220,22 @@ async fn serve(mut stream: TcpStream, answers: Arc<Answers>) -> Result<()> {
             }
             continue;
         };
-        let head = str::from_utf8(&received[..end])?.to_owned();
+        let head = str::from_utf8(&received[..end])?;
+        let is_for_card = head.starts_with("GET ");
+        let length = content_length(head);
         received.advance(end + 4);
-        if head.starts_with("GET ") {
+        if is_for_card {
             stream.write_all(&answers.card).await?;
             continue;
         }
-        let length = content_length(&head).context("a request without a length")?;
+        let length = length.context("a request without a length")?;
         while received.len() < length {
             if stream.read_buf(&mut received).await? == 0 {
                 bail!("a request that was cut");
             }
         }
-        let answer = answers.answer(&received[..length])?;
+        stream.write_all(memory.answer(&answers, &received[..length])?).await?;
         received.advance(length);
-        stream.write_all(&answer).await?;
     }
 }
 
