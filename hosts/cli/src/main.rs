@@ -1,6 +1,6 @@
 //! The `volcanic` command: see [`volcanic_cli`].
 
-use std::process::ExitCode;
+use std::{io::IsTerminal as _, process::ExitCode};
 
 use clap::Parser as _;
 use tracing::{Level, Metadata, Subscriber};
@@ -9,9 +9,10 @@ use tracing_subscriber::{
     layer::SubscriberExt as _, util::SubscriberInitExt as _,
 };
 use volcanic_cli::{Cli, CliConfig, Command, Exit, UsageError, completions, report, run};
-use volcanic_host::{LogLevel, log_panics};
+use volcanic_host::{LogLevel, log_panics, return_large_memory};
 
 fn main() -> ExitCode {
+    return_large_memory();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return misunderstood(&error),
@@ -28,7 +29,11 @@ fn main() -> ExitCode {
         Ok(config) => config,
         Err(error) => return end(Err(error)),
     };
-    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    let mut lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    // On a terminal NO_COLOR decides, as it does by itself.
+    if !std::io::stderr().is_terminal() {
+        lines.set_ansi(false);
+    }
     tracing_subscriber::registry().with(lines.with_filter(logged(&config))).init();
     log_panics();
     // Libraries below us bring more than one TLS provider; this one is used wherever none is named. It fails only when

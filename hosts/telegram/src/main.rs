@@ -7,7 +7,7 @@ use clap::Parser;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
-use volcanic_host::{HostEnvironment, build_model, log_panics};
+use volcanic_host::{HostEnvironment, build_model, log_panics, return_large_memory};
 use volcanic_telegram::{BotConfig, LoadedConfig, LogFormat, LogSettings, load_config, run_bot};
 
 /// A personal assistant in Telegram that hands work to other agents. Settings come from the environment and
@@ -30,6 +30,7 @@ struct Arguments {
 const BAD_SETTINGS: u8 = 2;
 
 fn main() -> ExitCode {
+    return_large_memory();
     let arguments = Arguments::parse();
     let variables = std::env::vars_os().collect();
     let loaded = match load_config(&variables, arguments.config.as_deref()) {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use serde_json::{Value, json};
 use volcanic_testkit::{
     HostileAgent, HostilePlace, HostileTrick, Process, StreamFault, TaskFault, WireFault,
 };
@@ -27,9 +28,14 @@ async fn shows(chat: &mut Process, part: &str) {
 
 /// The most memory that the process had so far, in bytes.
 fn peak(process: &Process) -> u64 {
+    memory(process, "VmHWM:")
+}
+
+/// What the system counts of a process under this name, in bytes.
+fn memory(process: &Process, name: &str) -> u64 {
     let status = format!("/proc/{}/status", process.id().unwrap());
     let status = std::fs::read_to_string(status).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
     line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
 }
 
@@ -166,5 +172,55 @@ async fn a_result_that_is_huge_and_streamed_is_told_once_and_costs_little() {
         let peak = followed(&HostileTrick::Stream(fault.clone()), told).await;
         let growth = peak.saturating_sub(friendly);
         assert!(growth < GROWTH, "{fault:?}: {} MiB more", growth >> 20);
+    }
+}
+
+/// Asks one agent after the other in the same chat. Returns the memory that it has then, and the most it had.
+async fn asked_in_turn(tricks: &[(HostileTrick, &str)]) -> (u64, u64) {
+    let scene = Scene::new();
+    let mut running = Vec::new();
+    let mut entries = Vec::new();
+    for (number, (trick, _)) in tricks.iter().enumerate() {
+        let agent = HostileAgent::start(trick.clone()).await.unwrap();
+        entries.push(json!({"name": format!("demo-{number}"), "url": agent.url()}));
+        running.push(agent);
+    }
+    scene.write("workspace/.volcanic/a2a/agents.json", &Value::from(entries).to_string());
+    let mut assistant = chat(&scene, "5");
+    for (number, (_, told)) in tricks.iter().enumerate() {
+        assistant.say(&format!("ask demo-{number}: plum")).await.unwrap();
+        shows(&mut assistant, told).await;
+    }
+    let left = (memory(&assistant, "VmRSS:"), peak(&assistant));
+    assert!(assistant.finish(SOON).await.unwrap().0.success());
+    left
+}
+
+#[tokio::test]
+async fn what_one_agent_costs_is_given_back_before_the_next() {
+    let flood = |fault, told| (HostileTrick::Stream(fault), told);
+    let done = "is completed.";
+    let size = 28 << 20;
+    let floods = [
+        flood(StreamFault::HugeEvent(1 << 30), done),
+        flood(StreamFault::EndlessLine, done),
+        (HostileTrick::Wire(HostilePlace::Call, WireFault::EndlessBody), "is larger than"),
+        flood(StreamFault::TinyEvents(20_000), done),
+        (HostileTrick::Wire(HostilePlace::Call, WireFault::GzipBomb), "cannot be used"),
+        (HostileTrick::Task(TaskFault::LargeFile(9 << 20)), "large.bin"),
+        (HostileTrick::Task(TaskFault::EmptyParts(100_000)), done),
+        (HostileTrick::Wire(HostilePlace::Card, WireFault::EndlessBody), "is larger than"),
+        flood(StreamFault::EndlessComments, done),
+        flood(StreamFault::LongTask(size), "answer.txt"),
+    ];
+    let floods: Vec<_> = floods.iter().cloned().cycle().take(30).collect();
+    let friendly = vec![(HostileTrick::NoneStreaming, done); floods.len()];
+    let (friendly, most_friendly) = asked_in_turn(&friendly).await;
+    let (left, most) = asked_in_turn(&floods).await;
+    for (what, growth) in [
+        ("is left", left.saturating_sub(friendly)),
+        ("came together", most.saturating_sub(most_friendly)),
+    ] {
+        assert!(growth < GROWTH, "{} MiB more {what}", growth >> 20);
     }
 }
