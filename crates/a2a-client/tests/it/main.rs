@@ -7,6 +7,8 @@ mod calls;
 #[cfg(test)]
 mod cards;
 #[cfg(test)]
+mod faults;
+#[cfg(test)]
 mod http_json;
 #[cfg(test)]
 mod kept_cards;

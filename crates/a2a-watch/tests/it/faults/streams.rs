@@ -78,7 +78,7 @@ fn stream(id: &Value, task_id: &str, end: &str) -> String {
     all += &event(update("TASK_STATE_WORKING"));
     while all.len() < LENGTH - 300 {
         all += &piece("plum é 漢 ".repeat(8));
-        all += &format!(": {end}");
+        all = all + ": " + end;
     }
     all + &event(update("TASK_STATE_COMPLETED"))
 }
