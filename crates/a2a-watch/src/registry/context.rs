@@ -142,7 +142,7 @@ impl Context {
         let workspace = workspace.to_owned();
         let known = self.files().get(&workspace).cloned();
         let (now, path) = (self.deps.clock.now(), workspace.clone());
-        let read = tokio::task::spawn_blocking(move || {
+        let (version, file) = blocking(move || {
             let version = FileVersion::of_agents(&path);
             match known {
                 Some((seen, file)) if version == Some(seen) => Ok((None, file)),
@@ -154,11 +154,8 @@ impl Context {
                     Ok((version, file))
                 }
             }
-        });
-        let (version, file) = match read.await {
-            Ok(read) => read?,
-            Err(error) => std::panic::resume_unwind(error.into_panic()),
-        };
+        })
+        .await?;
         if let Some(version) = version {
             let mut files = self.files();
             if files.len() >= MAX_FILES {
@@ -294,6 +291,16 @@ impl Context {
 
     fn connections(&self) -> MutexGuard<'_, HashMap<(PathBuf, String), Connection>> {
         self.connections.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Does work that blocks, apart from what runs beside it. A panic of the work is one of the caller.
+pub(super) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    match tokio::task::spawn_blocking(work).await.map_err(tokio::task::JoinError::try_into_panic) {
+        Ok(done) => done,
+        Err(Ok(panic)) => std::panic::resume_unwind(panic),
+        // It never began: the runtime is ending, and with it whoever waits here.
+        Err(Err(_)) => std::future::pending().await,
     }
 }
 

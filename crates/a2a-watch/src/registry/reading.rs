@@ -11,7 +11,7 @@ use volcanic_a2a_types::{
 use volcanic_base::ConfinedDir;
 
 use super::calls::Called;
-use super::context::{Context, stays_at};
+use super::context::{Context, blocking, stays_at};
 use super::origins::Reach;
 use crate::delivery::{Delivery, DeliveryEnd, DeliveryError};
 use crate::machine::{ReadResult, SettledState, is_answered};
@@ -163,14 +163,11 @@ pub(super) async fn save_outcome(
     outcome: TaskOutcome,
 ) -> SavedOutcome {
     let (workspace, agent) = (workspace.to_owned(), agent.to_owned());
-    let saving = tokio::task::spawn_blocking(move || match ConfinedDir::open(workspace) {
+    blocking(move || match ConfinedDir::open(workspace) {
         Ok(workspace) => outcome.save(&workspace, &agent),
         Err(error) => outcome.save_nothing(&error),
-    });
-    match saving.await {
-        Ok(saved) => saved,
-        Err(error) => std::panic::resume_unwind(error.into_panic()),
-    }
+    })
+    .await
 }
 
 /// Gives the remote a push config; whether it took it.
