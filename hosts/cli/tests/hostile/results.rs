@@ -8,7 +8,7 @@ use crate::scene::Scene;
 use crate::table::judge_files;
 
 /// How long a line may take.
-const SOON: Duration = Duration::from_secs(60);
+const SOON: Duration = Duration::from_mins(1);
 
 /// Starts the assistant, which hands every task over at once.
 fn chat(scene: &Scene) -> Process {
