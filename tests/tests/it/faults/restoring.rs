@@ -207,12 +207,17 @@ async fn round(number: usize, chance: &Chance) {
     let setup =
         |session| Setup { transport: Some(Arc::clone(&network) as _), session, ..Setup::at_once() };
     let began = Instant::now();
-    let assistant = home.start(setup(true), [says("I am here.")]).await;
+    let steps = ["I am here.", "Still here.", "And now?", "As before."].map(says);
+    let assistant = home.start(setup(true), steps).await;
     assistant.say("hello").await;
     // Whatever was reached out to has not come to an end.
     let shown = assistant.store.next_outbox(&target()).await.unwrap().unwrap();
     assert_eq!(shown.body, "I am here.", "round {number}");
-    network.tried(1).await;
+    network.tried(scaled().max_connects).await;
+    // All places are taken; meanwhile the turns of many more agents come.
+    for text in ["are you there?", "and now?", "and now again?"] {
+        assistant.say(text).await;
+    }
     assert_eq!(network.calls.most(), 0);
     network.set(Line::Down);
     network.tried(AGENTS).await;
