@@ -9,6 +9,7 @@ use std::{collections::HashMap, fmt, path::Path};
 use http::HeaderName;
 use serde_json::value::RawValue;
 use url::Url;
+use volcanic_a2a_types::raw_json_kind;
 use volcanic_base::{ConfineError, ConfinedDir, with_causes};
 
 use crate::KeySource;
@@ -17,7 +18,7 @@ mod entry;
 mod members;
 
 use entry::EntryReader;
-use members::{Source, kind_of, place_after};
+use members::{Source, place_after};
 
 /// Where the file lies in a workspace.
 pub const AGENTS_FILE: &str = ".volcanic/a2a/agents.json";
@@ -297,7 +298,7 @@ fn list_of(text: &str) -> Result<Vec<&RawValue>, AgentsFileError> {
     };
     let whole: &RawValue = serde_json::from_str(text).map_err(not_json)?;
     if !whole.get().starts_with('[') {
-        return Err(AgentsFileError::NotAList { found: kind_of(whole) });
+        return Err(AgentsFileError::NotAList { found: raw_json_kind(whole) });
     }
     serde_json::from_str(whole.get()).map_err(not_json)
 }

@@ -208,6 +208,14 @@ impl ClientError {
         }
     }
 
+    /// What went wrong, for where it is said already that the agent is unreachable.
+    pub fn reason(&self) -> String {
+        match self {
+            Self::Unreachable { source, .. } => with_causes(source),
+            error => error.to_string(),
+        }
+    }
+
     /// Whether the same call may succeed later without anybody changing something here.
     pub fn is_transient(&self) -> bool {
         match self {

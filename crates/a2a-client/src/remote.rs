@@ -8,8 +8,7 @@ use futures::{
 };
 use volcanic_a2a_types::{
     AgentCard, CancelTaskRequest, GetExtendedAgentCardRequest, GetTaskRequest, ListTasksRequest,
-    ListTasksResponse, Message, SendMessageRequest, SendMessageResponse, SubscribeToTaskRequest,
-    Task, TaskId,
+    Message, SendMessageRequest, SendMessageResponse, SubscribeToTaskRequest, Task, TaskId,
 };
 use volcanic_base::Secret;
 use volcanic_net::Transport;
@@ -29,6 +28,7 @@ mod jsonrpc;
 mod line;
 mod mask;
 mod operation;
+mod page;
 pub(crate) mod scrub;
 mod stream;
 mod webhooks;
@@ -43,6 +43,7 @@ use stream::Events;
 pub use card::ServedCard;
 pub use events::{EventStream, HintStream, TaskHint};
 pub use mask::KeyMask;
+pub use page::{TaskPage, UnreadableListed};
 pub use scrub::Concealed;
 
 /// A connection to one remote agent, with its card read. Clones share it.
@@ -317,15 +318,12 @@ impl RemoteAgent {
         self.checked(self.inner.binding.call(&request).await?, task_id)
     }
 
-    /// Lists tasks.
+    /// Lists tasks. Those of the page that cannot be read are named and hide no others.
     ///
     /// # Errors
     ///
     /// [`ClientError`], also if tasks of another context come back. A2A 0.3 has no lists.
-    pub async fn list_tasks(
-        &self,
-        mut request: ListTasksRequest,
-    ) -> Result<ListTasksResponse, ClientError> {
+    pub async fn list_tasks(&self, mut request: ListTasksRequest) -> Result<TaskPage, ClientError> {
         request.tenant = self.tenant();
         let page = self.inner.binding.call(&request).await?;
         if let Some(asked) = &request.context_id {

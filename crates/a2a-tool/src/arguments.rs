@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use volcanic_a2a_client::sanitize_remote_line;
-use volcanic_a2a_types::{ContextId, TaskId};
+use volcanic_a2a_types::{ContextId, TaskId, json_kind, nearest_name};
 use volcanic_agent_core::ToolSpec;
 
 /// The tool's name.
@@ -42,7 +42,7 @@ impl Call {
         let Value::Object(given) = arguments else {
             return Err(format!(
                 "The arguments are {}; they must be an object with `action` in it.",
-                kind_of(&arguments)
+                json_kind(&arguments)
             ));
         };
         let mut arguments = Arguments { given, faults: Vec::new() };
@@ -110,7 +110,7 @@ impl Arguments {
         unknown.sort();
         for name in unknown {
             let shown = sanitize_remote_line(name, MAX_SHOWN);
-            self.faults.push(match meant(name, &ARGUMENTS) {
+            self.faults.push(match nearest_name(name, ARGUMENTS) {
                 Some(meant) => format!("There is no argument `{shown}`; did you mean `{meant}`?"),
                 None => {
                     format!("There is no argument `{shown}`; there are {}.", listed(&ARGUMENTS))
@@ -128,13 +128,13 @@ impl Arguments {
             }
             Some(Value::String(given)) => given.trim(),
             Some(other) => {
-                self.faults.push(format!("`action` is {}; {one_of}.", kind_of(other)));
+                self.faults.push(format!("`action` is {}; {one_of}.", json_kind(other)));
                 return None;
             }
         };
         let known = ACTIONS.into_iter().find(|action| *action == given);
         if known.is_none() {
-            let hint = meant(given, &ACTIONS)
+            let hint = nearest_name(given, ACTIONS)
                 .map_or_else(String::new, |meant| format!(" Did you mean `{meant}`?"));
             let shown = sanitize_remote_line(given, MAX_SHOWN);
             self.faults.push(format!("`action` is \"{shown}\"; {one_of}.{hint}"));
@@ -148,7 +148,7 @@ impl Arguments {
             Value::Null => None,
             Value::String(text) => Some(text.clone()),
             other => {
-                self.faults.push(format!("`{name}` is {}; it must be text.", kind_of(other)));
+                self.faults.push(format!("`{name}` is {}; it must be text.", json_kind(other)));
                 None
             }
         }
@@ -170,7 +170,7 @@ impl Arguments {
                 (fault, texts.into_iter().map(str::to_owned).collect())
             }
             Some(other) => {
-                let fault = format!("`files` is {}; it must be a list of paths.", kind_of(other));
+                let fault = format!("`files` is {}; it must be a list of paths.", json_kind(other));
                 (Some(fault), Vec::new())
             }
         };
@@ -195,32 +195,8 @@ impl Arguments {
     }
 }
 
-fn kind_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "true or false",
-        Value::Number(_) => "a number",
-        Value::String(_) => "text",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "an object",
-    }
-}
-
 fn listed(names: &[&str]) -> String {
     names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
-}
-
-/// The word that was meant by a misspelt one.
-fn meant(given: &str, known: &[&'static str]) -> Option<&'static str> {
-    let plain = |word: &str| word.replace(['_', '-', ' '], "").to_lowercase();
-    let given = plain(given);
-    let most = (given.chars().count() / 3).clamp(1, 2);
-    known
-        .iter()
-        .map(|word| (strsim::osa_distance(&given, &plain(word)), *word))
-        .filter(|(typos, _)| *typos <= most)
-        .min_by_key(|(typos, _)| *typos)
-        .map(|(_, word)| word)
 }
 
 /// The tool as the model sees it. It never changes, whatever `agents.json` holds.

@@ -9,7 +9,9 @@ mod listing;
 mod overview;
 mod told;
 mod tool;
+mod watch_lines;
 
 pub use delivery::{SessionDelivery, Wake};
 pub use overview::overview;
 pub use tool::{A2aTool, A2aToolConfig};
+pub use watch_lines::WatchLines;

@@ -57,7 +57,7 @@ fn describe(report: &AgentReport) -> String {
             if let Some(description) = &entry.description {
                 push(&mut block, format_args!(": {description}"));
             }
-            push(&mut block, format_args!("\n  unreachable ({error})"));
+            push(&mut block, format_args!("\n  unreachable ({})", error.reason()));
             block
         }
     }

@@ -1,19 +1,19 @@
 //! What `/a2a` shows: the agents of a workspace and the watches of a conversation.
 
 use std::path::Path;
-use std::time::Duration;
 
-use volcanic_a2a_client::{AgentEntry, KeySource, sanitize_remote_line};
+use volcanic_a2a_client::{AgentEntry, KeySource};
 use volcanic_a2a_watch::{WatchHandle, WatchTarget, WatchView};
 
 use crate::listing;
+use crate::watch_lines::WatchLines;
 
 /// Keys shorter than this show nothing of themselves, in characters.
 const SHOWN_FROM: usize = 12;
 /// How much of a longer key is shown, in characters.
 const SHOWN: usize = 4;
-/// How much of a remote's id or reason is shown, in characters.
-const MAX_LINE: usize = 200;
+/// How many watches are shown: as many as fit into one message of a chat.
+const MAX_WATCHES: usize = 25;
 
 /// The text of `/a2a`. Asks no agent; URLs are shown without user, query and fragment, keys masked.
 pub async fn overview(workspace: &Path, watches: &WatchHandle, target: &WatchTarget) -> String {
@@ -36,7 +36,11 @@ pub async fn overview(workspace: &Path, watches: &WatchHandle, target: &WatchTar
         lines.push("No watches.".to_owned());
     } else {
         lines.push("Watches:".to_owned());
-        lines.extend(views.iter().map(watch));
+        lines.extend(views.iter().take(MAX_WATCHES).map(watch));
+        let more = views.len().saturating_sub(MAX_WATCHES);
+        if more > 0 {
+            lines.push(format!("… and {more} more, which began later"));
+        }
     }
     lines.join("\n")
 }
@@ -60,33 +64,16 @@ fn masked(key: &str) -> String {
 }
 
 fn watch(view: &WatchView) -> String {
-    let line = |text: &str| sanitize_remote_line(text, MAX_LINE);
-    let seen = view
-        .last_seen
-        .as_deref()
-        .map_or_else(String::new, |seen| format!(", last: {}", line(seen)));
-    let next = view.next_check_in.map_or_else(String::new, |left| match left.as_secs() {
-        0 => ", next check now".to_owned(),
-        _ => format!(", next check in {}", age(left)),
-    });
-    format!(
-        "- {}: task {} ({}, {}, {}{next}{seen})",
-        view.agent,
-        line(view.task_id.as_str()),
-        view.source.as_str(),
-        view.state.as_str(),
-        age(view.age)
-    )
-}
-
-fn age(age: Duration) -> String {
-    let minutes = age.as_secs() / 60;
-    match minutes {
-        0 => format!("{}s", age.as_secs()),
-        1..60 => format!("{minutes}m"),
-        60..1440 => format!("{}h {}m", minutes / 60, minutes % 60),
-        _ => format!("{}d {}h", minutes / 1440, minutes / 60 % 24),
+    WatchLines {
+        agent: &view.agent,
+        task_id: view.task_id.as_str(),
+        source: view.source,
+        state: view.state,
+        age: view.age,
+        next_check_in: view.next_check_in,
+        last_seen: view.last_seen.as_deref(),
     }
+    .to_string()
 }
 
 #[cfg(test)]
@@ -97,11 +84,5 @@ mod tests {
     fn long_keys_show_their_end_and_short_ones_nothing() {
         assert_eq!([masked("k_3f9c2a1234"), masked("k_3f9c2a123")], ["****1234", "****"]);
         assert_eq!(masked("ключ-ключ-ключ"), "****ключ");
-    }
-
-    #[test]
-    fn ages_are_said_in_two_units_at_most() {
-        let said = [59, 60, 3700, 90_000].map(|seconds| age(Duration::from_secs(seconds)));
-        assert_eq!(said, ["59s", "1m", "1h 1m", "1d 1h"]);
     }
 }

@@ -1,7 +1,7 @@
 //! How ends and errors of the registry read to the model.
 
 use volcanic_a2a_client::{AGENTS_FILE, render_result, sanitize_remote_line};
-use volcanic_a2a_types::{ContextId, TaskId};
+use volcanic_a2a_types::{ContextId, TaskId, nearest_name};
 use volcanic_a2a_watch::{AgentError, SendEnd, SendError, SettleTicket, TaskError, TaskReport};
 use volcanic_agent_core::{PromptKey, ToolOutput};
 
@@ -123,7 +123,14 @@ fn agent_error(error: &AgentError) -> String {
             format!("Unknown agent \"{}\". No agents are configured.", id(agent))
         }
         AgentError::Unknown { agent, known } => {
-            format!("Unknown agent \"{}\". Configured agents: {}.", id(agent), known.join(", "))
+            let meant = nearest_name(agent, known.iter().map(String::as_str));
+            let meant =
+                meant.map_or_else(String::new, |meant| format!(" Did you mean \"{meant}\"?"));
+            format!(
+                "Unknown agent \"{}\". Configured agents: {}.{meant}",
+                id(agent),
+                known.join(", ")
+            )
         }
         AgentError::Skipped { agent, reason } => format!(
             "Agent \"{}\" cannot be used until its entry in {AGENTS_FILE} is mended: {reason}.",

@@ -7,6 +7,8 @@ use std::fmt;
 
 use serde_json::Value;
 
+use crate::naming::json_kind;
+
 mod meaning;
 mod old;
 mod served;
@@ -115,7 +117,7 @@ pub fn check_card(card: &str) -> CardCheck {
         }
         Ok(card) if !card.is_object() => {
             let rule = "4.4.1: AgentCard is an object";
-            found.error("", format!("it is {}, not an object", walk::kind_of(&card)), rule);
+            found.error("", format!("it is {}, not an object", json_kind(&card)), rule);
         }
         Ok(card) if old::is_old(&card) => old::check(&card, &mut found),
         Ok(card) => {

@@ -16,6 +16,7 @@ mod ids;
 mod json_text;
 mod jsonrpc;
 mod message;
+mod naming;
 mod part;
 mod push;
 mod query;
@@ -59,6 +60,7 @@ pub use jsonrpc::{
     RpcRequest, RpcResponse,
 };
 pub use message::Message;
+pub use naming::{json_kind, nearest_name, raw_json_kind};
 pub use part::{Part, PartContent};
 pub use push::{
     AuthenticationInfo, Credential, DeleteTaskPushNotificationConfigRequest,

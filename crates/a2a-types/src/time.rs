@@ -5,10 +5,14 @@ use std::{fmt, str::FromStr};
 use jiff::{Timestamp, civil, fmt::temporal::DateTimePrinter, tz::TimeZone};
 use serde::{
     Deserialize, Deserializer, Serialize, Serializer,
-    de::{self, Visitor},
+    de::{self, IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
 
-use crate::wire::{MAX_SHOWN, Reading, WireValue, text::cut};
+use crate::wire::{
+    MAX_SHOWN, Reading, WireValue,
+    quick::{self, Quick, Unusual},
+    text::cut,
+};
 
 /// A moment, written with milliseconds and `Z` as the specification prefers.
 ///
@@ -68,33 +72,86 @@ impl<'de> Deserialize<'de> for WireTimestamp {
 }
 
 impl<'de> WireValue<'de> for WireTimestamp {
-    fn read<D: Deserializer<'de>>(deserializer: D, _: &Reading) -> Result<Option<Self>, D::Error> {
-        struct TimestampVisitor;
-
-        impl Visitor<'_> for TimestampVisitor {
-            type Value = Option<WireTimestamp>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a timestamp as in RFC 3339")
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Option<WireTimestamp>, E> {
-                if text.is_empty() {
-                    return Ok(None);
-                }
-                text.parse()
-                    .map(Some)
-                    .map_err(|_| E::invalid_value(de::Unexpected::Str(cut(text, MAX_SHOWN)), &self))
-            }
+    fn read<D: Deserializer<'de>>(
+        deserializer: D,
+        reading: &Reading,
+    ) -> Result<Option<Self>, D::Error> {
+        let is_answer = !reading.is_whole() && !reading.is_request();
+        if is_answer {
+            deserializer.deserialize_any(TimestampVisitor { is_answer })
+        } else {
+            deserializer.deserialize_str(TimestampVisitor { is_answer })
         }
+    }
 
-        deserializer.deserialize_str(TimestampVisitor)
+    fn fill_option(
+        place: &mut Option<Self>,
+        quick: &mut Quick<'de>,
+        _: &Reading,
+    ) -> quick::Result<()> {
+        let text = quick.name()?;
+        if !text.is_empty() {
+            *place = Some(text.parse().map_err(|_| Unusual)?);
+        }
+        Ok(())
+    }
+}
+
+struct TimestampVisitor {
+    /// An agent's answer must not be lost for its time: one that cannot be read is left out.
+    is_answer: bool,
+}
+
+impl<'de> Visitor<'de> for TimestampVisitor {
+    type Value = Option<WireTimestamp>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a timestamp as in RFC 3339")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Option<WireTimestamp>, E> {
+        match text.parse() {
+            Ok(moment) => Ok(Some(moment)),
+            Err(_) if text.is_empty() || self.is_answer => Ok(None),
+            Err(_) => Err(E::invalid_value(de::Unexpected::Str(cut(text, MAX_SHOWN)), &self)),
+        }
+    }
+
+    fn visit_unit<E: de::Error>(self) -> Result<Option<WireTimestamp>, E> {
+        Ok(None)
+    }
+
+    fn visit_bool<E: de::Error>(self, _: bool) -> Result<Option<WireTimestamp>, E> {
+        Ok(None)
+    }
+
+    fn visit_i64<E: de::Error>(self, _: i64) -> Result<Option<WireTimestamp>, E> {
+        Ok(None)
+    }
+
+    fn visit_u64<E: de::Error>(self, _: u64) -> Result<Option<WireTimestamp>, E> {
+        Ok(None)
+    }
+
+    fn visit_f64<E: de::Error>(self, _: f64) -> Result<Option<WireTimestamp>, E> {
+        Ok(None)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Option<WireTimestamp>, A::Error> {
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(None)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Option<WireTimestamp>, A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(None)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{FromWire as _, ListTasksRequest, Task, TaskState, WireLimits};
 
     #[track_caller]
     fn check(read: &str, written: &str) {
@@ -119,5 +176,32 @@ mod tests {
             text.parse::<WireTimestamp>().unwrap_err();
         }
         serde_json::from_str::<WireTimestamp>("17").unwrap_err();
+    }
+
+    #[test]
+    fn a_time_that_cannot_be_read_costs_an_answer_nothing_but_itself() {
+        for time in
+            ["\"yesterday\"", "1761647400", "-1.5", "true", "null", "[{}]", "{\"seconds\": 1}"]
+        {
+            let task = format!(
+                r#"{{"id": "t", "status": {{"timestamp": {time}, "state": "TASK_STATE_WORKING"}}}}"#
+            );
+            let read = Task::from_wire(&task, WireLimits::Answer).unwrap();
+            assert_eq!(
+                (read.status.timestamp, read.state()),
+                (None, &TaskState::Working),
+                "{time}"
+            );
+            let old = task.replace("TASK_STATE_WORKING", "working");
+            let read = Task::from_wire_v03(&old).unwrap();
+            assert_eq!(
+                (read.status.timestamp, read.state()),
+                (None, &TaskState::Working),
+                "{time}"
+            );
+        }
+        // Whoever asks is told that it is no time.
+        let request = r#"{"statusTimestampAfter": "yesterday"}"#;
+        ListTasksRequest::from_wire(request, WireLimits::Request).unwrap_err();
     }
 }

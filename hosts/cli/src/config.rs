@@ -42,7 +42,12 @@ impl CliConfig {
         let log_level = level.filter(|_| settings.is_said(&keys::LOG_LEVEL));
         let home = settings.home().to_owned();
         let environment = HostEnvironment::pick(variables);
-        let effective = settings.effective();
+        let mut effective = settings.effective();
+        for setting in effective.iter_mut().filter(|setting| setting.name == keys::LOG_LEVEL.name) {
+            if log_level.is_none() {
+                setting.value = Some(LogLevel::Error.as_str().to_owned());
+            }
+        }
         let config = openai.zip(client).map(|(openai, client)| Self {
             home,
             openai,

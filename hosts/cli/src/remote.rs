@@ -23,6 +23,7 @@ mod agents;
 mod card;
 mod events;
 mod following;
+mod heard;
 mod live;
 mod parts;
 mod push_configs;

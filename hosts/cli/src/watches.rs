@@ -1,10 +1,11 @@
 //! `volcanic watches`: what the assistant of a workspace follows, read without touching it.
 
-use std::path::Path;
+use std::{path::Path, time::Duration};
 
 use anyhow::Result;
+use jiff::Timestamp;
 use serde_json::json;
-use volcanic_a2a_client::sanitize_remote_line;
+use volcanic_a2a_tool::WatchLines;
 use volcanic_a2a_watch::WatchRecord;
 use volcanic_base::{Clock as _, SystemClock};
 use volcanic_store::{Store, StoreOpenError};
@@ -16,9 +17,6 @@ use crate::{
     home::Home,
     output::{Format, write_json, write_line},
 };
-
-/// The longest text of a remote that is shown on a line.
-const LINE: usize = 200;
 
 /// Shows the watches.
 ///
@@ -53,23 +51,18 @@ pub(crate) async fn watches(
     } else {
         let now = SystemClock.now();
         for watch in &watches {
-            let line = |text: &str| sanitize_remote_line(text, LINE);
-            let age = now.duration_since(watch.started_at).as_secs().max(0);
-            // Only checks that found something are written down, so what is past says nothing.
-            let next = watch.next_check_at.filter(|at| *at > now).map_or_else(String::new, |at| {
-                format!(", next check in {} s", at.duration_since(now).as_secs())
-            });
-            let seen = watch
-                .last_seen
-                .as_deref()
-                .map_or_else(String::new, |seen| format!(", last: {}", line(seen)));
-            write_line(format!(
-                "{}: task {} ({}, {}, {age} s old{next}{seen})",
-                watch.agent,
-                line(watch.task_id.as_str()),
-                watch.source.as_str(),
-                watch.state.as_str(),
-            ))?;
+            let span = |from: Timestamp, to: Timestamp| Duration::try_from(to.duration_since(from));
+            let lines = WatchLines {
+                agent: &watch.agent,
+                task_id: watch.task_id.as_str(),
+                source: watch.source,
+                state: watch.state,
+                age: span(watch.started_at, now).unwrap_or_default(),
+                // Only checks that found something are written down, so what is past says nothing.
+                next_check_in: watch.next_check_at.and_then(|at| span(now, at).ok()),
+                last_seen: watch.last_seen.as_deref(),
+            };
+            write_line(lines)?;
         }
     }
     Ok(Exit::Done)

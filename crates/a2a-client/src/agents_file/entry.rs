@@ -5,10 +5,11 @@ use std::collections::HashSet;
 use http::HeaderName;
 use serde_json::value::RawValue;
 use url::Url;
+use volcanic_a2a_types::raw_json_kind;
 
 use super::{
     AgentBinding, AgentEntry, AgentName, AgentProtocol,
-    members::{Members, Source, kind_of, meant},
+    members::{Members, Source, meant},
 };
 use crate::{
     KeySource,
@@ -175,7 +176,10 @@ impl<'f> EntryReader<'f> {
     /// A value that must be text.
     fn string(&mut self, what: &str, value: &RawValue) -> Option<String> {
         if !value.get().starts_with('"') {
-            self.fault(value, &format!("{what} is {}, where text must stand", kind_of(value)));
+            self.fault(
+                value,
+                &format!("{what} is {}, where text must stand", raw_json_kind(value)),
+            );
             return None;
         }
         let read = serde_json::from_str(value.get());
@@ -305,7 +309,7 @@ impl<'f> EntryReader<'f> {
     fn read_origins(&mut self) -> Vec<String> {
         let Some(value) = self.member("trustedOrigins") else { return Vec::new() };
         let Some(list) = serde_json::from_str::<Vec<&RawValue>>(value.get()).ok() else {
-            let kind = kind_of(value);
+            let kind = raw_json_kind(value);
             self.fault(
                 value,
                 &format!("trustedOrigins is {kind}, where a list of origins must stand"),

@@ -7,9 +7,7 @@ use serde::{
     de::{MapAccess, Visitor},
 };
 use serde_json::value::RawValue;
-
-/// How many changes of a letter make one name another that was meant.
-const MAX_TYPOS: usize = 2;
+use volcanic_a2a_types::{nearest_name, raw_json_kind};
 
 /// The text that values were cut out of.
 pub(super) struct Source<'f> {
@@ -35,18 +33,6 @@ pub(super) fn place_after(text: &str) -> (usize, usize) {
     (line, last.chars().count() + 1)
 }
 
-/// What kind of value it is, in words.
-pub(super) fn kind_of(value: &RawValue) -> &'static str {
-    match value.get().as_bytes().first() {
-        Some(b'{') => "an object",
-        Some(b'[') => "a list",
-        Some(b'"') => "text",
-        Some(b't' | b'f') => "true or false",
-        Some(b'n') => "null",
-        Some(_) | None => "a number",
-    }
-}
-
 /// An object's members.
 pub(super) struct Members<'f>(pub(super) Vec<(String, &'f RawValue)>);
 
@@ -54,7 +40,7 @@ impl<'f> Members<'f> {
     /// Takes an object apart; the error says what else stands there.
     pub(super) fn of(value: &'f RawValue) -> Result<Self, &'static str> {
         if !value.get().starts_with('{') {
-            return Err(kind_of(value));
+            return Err(raw_json_kind(value));
         }
         serde_json::from_str(value.get()).map_err(|_| "an object with a name that cannot be read")
     }
@@ -97,24 +83,13 @@ impl<'de: 'f, 'f> Deserialize<'de> for Members<'f> {
     }
 }
 
-/// The name that was meant by a misspelt one: it differs in case, in `_` and `-`, in a letter or two, or is what others
-/// call the same thing.
+/// The name that was meant by a misspelt one, or by what others call the same thing.
 pub(super) fn meant<'k>(
     given: &str,
     known: &[&'k str],
     also: &[(&str, &'k str)],
 ) -> Option<&'k str> {
-    let plain = |name: &str| name.replace(['_', '-', ' '], "").to_lowercase();
-    let given = plain(given);
-    let other_word = also.iter().find(|(word, _)| *word == given).map(|(_, meant)| *meant);
-    other_word.or_else(|| {
-        // In short names two letters make another word.
-        let most = MAX_TYPOS.min(given.chars().count() / 3);
-        known
-            .iter()
-            .map(|name| (strsim::osa_distance(&given, &plain(name)), *name))
-            .filter(|(typos, _)| *typos <= most)
-            .min_by_key(|(typos, _)| *typos)
-            .map(|(_, name)| name)
-    })
+    let plain = given.replace(['_', '-', ' '], "").to_lowercase();
+    let other_word = also.iter().find(|(word, _)| *word == plain).map(|(_, meant)| *meant);
+    other_word.or_else(|| nearest_name(given, known.iter().copied()))
 }

@@ -208,17 +208,17 @@ fn offered(card: &AgentCard, entry: &AgentEntry) -> String {
     }
     let wanted = match (entry.binding, entry.protocol) {
         (None, None) => "JSONRPC or HTTP+JSON 1.0, or JSONRPC 0.3",
-        (None, Some(AgentProtocol::V1)) => "JSONRPC or HTTP+JSON 1.0, as its entry wants",
+        (None, Some(AgentProtocol::V1)) => "JSONRPC or HTTP+JSON 1.0, as is wanted of it",
         (None | Some(AgentBinding::JsonRpc), Some(AgentProtocol::V03)) => {
-            "JSONRPC 0.3, as its entry wants"
+            "JSONRPC 0.3, as is wanted of it"
         }
-        (Some(AgentBinding::JsonRpc), Some(AgentProtocol::V1)) => "JSONRPC 1.0, as its entry wants",
-        (Some(AgentBinding::JsonRpc), None) => "JSONRPC 1.0 or 0.3, as its entry wants",
+        (Some(AgentBinding::JsonRpc), Some(AgentProtocol::V1)) => "JSONRPC 1.0, as is wanted of it",
+        (Some(AgentBinding::JsonRpc), None) => "JSONRPC 1.0 or 0.3, as is wanted of it",
         (Some(AgentBinding::HttpJson), None | Some(AgentProtocol::V1)) => {
-            "HTTP+JSON 1.0, as its entry wants"
+            "HTTP+JSON 1.0, as is wanted of it"
         }
         (Some(AgentBinding::HttpJson), Some(AgentProtocol::V03)) => {
-            "what its entry wants: HTTP+JSON 0.3 is not spoken here"
+            "what is wanted of it: HTTP+JSON 0.3 is not spoken here"
         }
     };
     format!("it offers {}, and none of that is {wanted}", offers.join(", "))

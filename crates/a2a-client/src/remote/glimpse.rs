@@ -69,6 +69,21 @@ pub(super) fn beside(
     ClientError::Unexpected { agent, reason }
 }
 
+/// The id of a task, if it has one that can be read.
+pub(super) fn id_of(task: &str) -> Option<TaskId> {
+    #[derive(Deserialize)]
+    struct IdGlimpse<'a> {
+        #[serde(borrow)]
+        id: &'a RawValue,
+    }
+
+    let id = object::<IdGlimpse<'_>>(task)?.id.get();
+    if id.len() > MAX_SHOWN {
+        return None;
+    }
+    serde_json::from_str::<String>(id).ok().filter(|id| !id.is_empty()).map(TaskId::from)
+}
+
 /// The state of task `asked`, if `answer` is that task and says so much.
 fn state_of(protocol: AgentProtocol, answer: &str, asked: &TaskId) -> Option<TaskState> {
     let task = read(protocol, answer)?;

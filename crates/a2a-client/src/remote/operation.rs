@@ -5,15 +5,14 @@ use volcanic_a2a_types::{
     AgentCard, CancelTaskRequest, DeleteTaskPushNotificationConfigRequest, FromWire,
     GetExtendedAgentCardRequest, GetTaskPushNotificationConfigRequest, GetTaskRequest,
     ListTaskPushNotificationConfigsRequest, ListTaskPushNotificationConfigsResponse,
-    ListTasksRequest, ListTasksResponse, METHOD_CANCEL_TASK, METHOD_CREATE_PUSH_CONFIG,
-    METHOD_DELETE_PUSH_CONFIG, METHOD_GET_EXTENDED_CARD, METHOD_GET_PUSH_CONFIG, METHOD_GET_TASK,
-    METHOD_LIST_PUSH_CONFIGS, METHOD_LIST_TASKS, METHOD_SEND_MESSAGE,
-    METHOD_SEND_STREAMING_MESSAGE, METHOD_SUBSCRIBE_TO_TASK, Route, SendMessageRequest,
-    SendMessageResponse, StreamResponse, SubscribeToTaskRequest, Task, TaskId,
-    TaskPushNotificationConfig,
+    ListTasksRequest, METHOD_CANCEL_TASK, METHOD_CREATE_PUSH_CONFIG, METHOD_DELETE_PUSH_CONFIG,
+    METHOD_GET_EXTENDED_CARD, METHOD_GET_PUSH_CONFIG, METHOD_GET_TASK, METHOD_LIST_PUSH_CONFIGS,
+    METHOD_LIST_TASKS, METHOD_SEND_MESSAGE, METHOD_SEND_STREAMING_MESSAGE,
+    METHOD_SUBSCRIBE_TO_TASK, Route, SendMessageRequest, SendMessageResponse, StreamResponse,
+    SubscribeToTaskRequest, Task, TaskId, TaskPushNotificationConfig,
 };
 
-use super::glimpse::Asked;
+use super::{glimpse::Asked, page::TaskPage};
 
 /// A request, the same for every binding: what it serialises to is the parameters over JSON-RPC and the body, if there
 /// is one, over HTTP+JSON.
@@ -87,7 +86,7 @@ impl Operation for GetTaskRequest {
 }
 
 impl Operation for ListTasksRequest {
-    type Answer = ListTasksResponse;
+    type Answer = TaskPage;
     const METHOD: &'static str = METHOD_LIST_TASKS;
 
     fn route(&self) -> Route {

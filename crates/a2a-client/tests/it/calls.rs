@@ -227,18 +227,18 @@ async fn continued_task_must_stay_the_same_and_in_its_context() {
 #[tokio::test]
 async fn task_that_cannot_be_read_still_says_where_it_stands() {
     let broken = json!({"id": "t1", "artifacts": [], "status": {
-        "state": "TASK_STATE_COMPLETED", "timestamp": "yesterday"}});
+        "state": "TASK_STATE_COMPLETED", "message": 5}});
     let error = got(move |seen| result(seen, &broken)).await;
     let (state, reason) = error.unreadable_task().unwrap();
     assert_eq!(*state, TaskState::Completed);
-    assert!(reason.contains("timestamp"), "{reason}");
+    assert!(reason.contains("status.message"), "{reason}");
     assert!(
         error.to_string().starts_with(
             "Agent \"travel-bot\" says that the task is completed, but the rest of its answer cannot be used: "
         ),
         "{error}"
     );
-    let other = json!({"id": "t2", "status": {"state": "TASK_STATE_COMPLETED", "timestamp": 5}});
+    let other = json!({"id": "t2", "status": {"state": "TASK_STATE_COMPLETED", "message": 5}});
     let error = got(move |seen| result(seen, &other)).await;
     assert!(matches!(error, ClientError::Unexpected { .. }), "{error:?}");
 }
@@ -251,7 +251,7 @@ async fn answer_that_cannot_be_read_still_says_which_task_the_message_began() {
         agent.send_message(SendMessageRequest::new(asked)).await.unwrap_err()
     };
     let broken = json!({"task": {"id": "t1", "contextId": "c1", "artifacts": 5, "status": {
-        "state": "TASK_STATE_WORKING", "timestamp": "yesterday"}}});
+        "state": "TASK_STATE_WORKING", "message": 5}}});
     let error = sent(broken.clone(), message()).await;
     let begun = error.begun_task().unwrap();
     assert_eq!(

@@ -272,8 +272,8 @@ async fn answers_to_something_else_are_refused() {
         (json!({"id": "t2", "status": {}}), "it is about another task"),
         (json!({"id": "t1"}), "`status`: required but missing"),
         (
-            json!({"id": "t2", "status": {"state": "TASK_STATE_COMPLETED", "timestamp": 5}}),
-            "`status.timestamp`",
+            json!({"id": "t2", "status": {"state": "TASK_STATE_COMPLETED", "message": 5}}),
+            "`status.message`",
         ),
         (json!("x"), "invalid type"),
     ] {
@@ -332,7 +332,7 @@ async fn task_that_cannot_be_read_still_says_where_it_stands() {
     let error = got(|_| {
         json_of(
             200,
-            &json!({"id": "t1", "status": {"state": "TASK_STATE_COMPLETED", "timestamp": 5}}),
+            &json!({"id": "t1", "status": {"state": "TASK_STATE_COMPLETED", "message": 5}}),
         )
     })
     .await;
@@ -342,7 +342,7 @@ async fn task_that_cannot_be_read_still_says_where_it_stands() {
 #[tokio::test]
 async fn answer_that_cannot_be_read_still_says_which_task_the_message_began() {
     let broken =
-        json!({"task": {"id": "t1", "status": {"state": "TASK_STATE_COMPLETED", "timestamp": 5}}});
+        json!({"task": {"id": "t1", "status": {"state": "TASK_STATE_COMPLETED", "message": 5}}});
     let script = rest(move |_| json_of(200, &broken));
     let (_running, agent) = connected(&script).await;
     let message = Message::user("m1", vec![Part::text("hi")]);

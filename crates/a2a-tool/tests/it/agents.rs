@@ -130,7 +130,9 @@ async fn overview_shows_agents_and_watches_without_secrets() {
     assert!(tokio::time::timeout(std::time::Duration::from_secs(2), &mut sending).await.is_err());
     let text = overview(&world.workspace(), &world.watches, &target).await;
     assert!(
-        text.ends_with("Watches:\n- travel-bot: task t1 (poll, attended, 0s, last: working)"),
+        text.ends_with(
+            "Watches:\n- travel-bot: task t1\n  attended (poll) for 0s\n  last: working"
+        ),
         "{text}"
     );
     assert!(!text.contains(KEY) && !text.contains("secret="), "{text}");

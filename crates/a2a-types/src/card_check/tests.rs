@@ -76,16 +76,16 @@ fn missing_members_are_named_with_the_object_that_needs_them() {
 
 #[test]
 fn wrong_kinds_say_what_was_read() {
-    assert_found("/name", json!(5), "error name: it is a number, and must be a string", "4.4.1");
+    assert_found("/name", json!(5), "error name: it is a number, and must be text", "4.4.1");
     assert_found(
         "/skills",
         json!({}),
         "error skills: it is an object, and must be a list",
         "4.4.1",
     );
-    let start = "error capabilities.streaming: it is a string, and must be true or false";
+    let start = "error capabilities.streaming: it is text, and must be true or false";
     assert_found("/capabilities/streaming", json!("yes"), start, "4.4.3");
-    let start = "error defaultInputModes[0]: it is a list, and must be a string";
+    let start = "error defaultInputModes[0]: it is a list, and must be text";
     assert_found("/defaultInputModes/0", json!([]), start, "4.4.1");
     let start = "error skills[0]: it is true or false, and must be an object";
     assert_found("/skills/0", json!(true), start, "4.4.5");

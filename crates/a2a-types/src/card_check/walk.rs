@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use crate::naming::{json_kind, nearest_name, plain_name};
+
 use super::{
     Findings,
     shape::{Kind, Member, Shape},
@@ -51,7 +53,7 @@ fn checked(value: &Value, member: &Member, shape: &Shape, path: &str, found: &mu
     let rule = shape.rule;
     match &member.kind {
         Kind::Text => {
-            let text = expect(value, Value::as_str, "a string", path, rule, found);
+            let text = expect(value, Value::as_str, "text", path, rule, found);
             if member.is_required && text.is_some_and(|text| text.trim().is_empty()) {
                 found.warning(path, "it is empty: say something", rule);
             }
@@ -65,7 +67,7 @@ fn checked(value: &Value, member: &Member, shape: &Shape, path: &str, found: &mu
         Kind::Object(inner) => object(value, inner, path, found),
         Kind::Texts => {
             for (value, path) in items(value, member, path, rule, found) {
-                expect(value, Value::as_str, "a string", &path, rule, found);
+                expect(value, Value::as_str, "text", &path, rule, found);
             }
         }
         Kind::List(inner) => {
@@ -76,7 +78,7 @@ fn checked(value: &Value, member: &Member, shape: &Shape, path: &str, found: &mu
         Kind::TextMap => {
             let map = expect(value, Value::as_object, "an object", path, rule, found);
             for (name, value) in map.into_iter().flatten() {
-                expect(value, Value::as_str, "a string", &join(path, name), rule, found);
+                expect(value, Value::as_str, "text", &join(path, name), rule, found);
             }
         }
         Kind::Map(inner) => {
@@ -145,25 +147,16 @@ fn unknown(members: &Map<String, Value>, shape: &Shape, path: &str, found: &mut 
             }
             continue;
         }
-        let meant = shape.members.iter().find(|member| plain(member.name).eq(plain(name)));
-        if let Some(meant) = meant {
-            found.error(join(path, name), format!("write {}", meant.name), SPELLING);
+        let Some(near) = nearest_name(name, shape.members.iter().map(|member| member.name)) else {
             continue;
-        }
-        let near = shape.members.iter().find(|member| {
-            let is_near = name.len().abs_diff(member.name.len()) <= 2;
-            is_near && member.name.len() > 3 && strsim::osa_distance(member.name, name) <= 2
-        });
-        if let Some(near) = near {
-            let problem = format!("nobody knows it: was {} meant?", near.name);
+        };
+        if plain_name(near) == plain_name(name) {
+            found.error(join(path, name), format!("write {near}"), SPELLING);
+        } else if near.len() > 3 {
+            let problem = format!("nobody knows it: was {near} meant?");
             found.warning(join(path, name), problem, shape.rule);
         }
     }
-}
-
-/// A name without what only spells it differently.
-fn plain(name: &str) -> impl Iterator<Item = char> {
-    name.chars().filter(|c| !matches!(c, '_' | '-')).flat_map(char::to_lowercase)
 }
 
 /// The value as what it must be, or a finding.
@@ -177,20 +170,9 @@ fn expect<'a, T>(
 ) -> Option<T> {
     let read = read(value);
     if read.is_none() {
-        found.error(path, format!("it is {}, and must be {wanted}", kind_of(value)), rule);
+        found.error(path, format!("it is {}, and must be {wanted}", json_kind(value)), rule);
     }
     read
-}
-
-pub(super) fn kind_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "true or false",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "an object",
-    }
 }
 
 /// The longest name or text of a card in a finding, in characters.

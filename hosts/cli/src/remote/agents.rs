@@ -56,7 +56,12 @@ pub(crate) async fn agents(args: &AgentsArgs, config: &CliConfig, format: Format
             Ok(remote) => write_line(agent_lines(entry, remote))?,
             Err(error) => {
                 let how = if was_asked(error) { "unreachable" } else { "not asked" };
-                write_line(format!("{} ({}): {how} ({error})", entry.name, entry.shown_url()))?;
+                write_line(format!(
+                    "{} ({}): {how} ({})",
+                    entry.name,
+                    entry.shown_url(),
+                    error.reason()
+                ))?;
             }
         }
     }
@@ -91,7 +96,7 @@ fn agent_json(entry: &AgentEntry, asked: &Result<RemoteAgent, ClientError>) -> V
         Ok(remote) => json!({ "name": name, "url": url, "card": remote.card() }),
         Err(error) => {
             let how = if was_asked(error) { "unreachable" } else { "notAsked" };
-            json!({ "name": name, "url": url, how: error.to_string() })
+            json!({ "name": name, "url": url, how: error.reason() })
         }
     }
 }

@@ -14,7 +14,7 @@ use volcanic_a2a_types::{
     TaskStatusUpdateEvent,
 };
 
-use super::Live;
+use super::{Live, heard::Heard};
 use crate::{
     output::{Format, note, write_json, write_line},
     screen::write_visible,
@@ -43,11 +43,13 @@ pub(super) struct Reporter<'a> {
     last: Option<(TaskState, Option<u64>)>,
     /// The trouble that was told last, since anything went well.
     trouble: Option<String>,
+    /// What people have read of the task.
+    heard: Heard,
 }
 
 impl<'a> Reporter<'a> {
     pub(super) fn new(live: &'a Live, format: Format, told: Told) -> Self {
-        Self { live, format, told, last: None, trouble: None }
+        Self { live, format, told, last: None, trouble: None, heard: Heard::default() }
     }
 
     /// Tells an event of a stream.
@@ -65,10 +67,22 @@ impl<'a> Reporter<'a> {
             }
             (Told::Changes | Told::Everything, Format::Json) => self.print_json(event),
             (Told::Changes, Format::Text) => match event.status() {
+                // Its words are the outcome, which is told by whoever wants to know it.
+                Some(status) if status.state.is_settled() => Ok(()),
                 Some(status) => self.print(shown(|out| write_status(out, status))),
                 None => Ok(()),
             },
-            (Told::Everything, Format::Text) => self.print(shown(|out| write_event(out, event))),
+            // Each stream begins with the task as it stands, and a second one may bring nothing new.
+            (Told::Everything, Format::Text)
+                if !is_new
+                    && matches!(event, StreamResponse::Task(task) if self.has_told(task)) =>
+            {
+                Ok(())
+            }
+            (Told::Everything, Format::Text) => {
+                self.heard.event(event);
+                self.print(shown(|out| write_event(out, event)))
+            }
         }
     }
 
@@ -88,6 +102,11 @@ impl<'a> Reporter<'a> {
                 self.print_json(&event.into())
             }
         }
+    }
+
+    /// Whether people have read all that there is to read in the task.
+    pub(super) fn has_told(&self, task: &Task) -> bool {
+        self.heard.is_all_of(task)
     }
 
     /// Says, once, that the agent cannot be asked just now.

@@ -87,8 +87,10 @@ async fn list(args: &PushConfigListArgs, contact: &Contact<'_>) -> Result<()> {
         write_line(line(config))?;
     }
     if let Some(token) = &page.next_page_token {
-        let task = args.of.task.as_str();
-        note(&format!("({})", contact.next_page("push-config list", &[task], token)));
+        let size = args.page_size.map(|size| size.to_string());
+        let mut rest = vec![args.of.task.as_str()];
+        rest.extend(size.iter().flat_map(|size| ["--page-size", size]));
+        note(&format!("({})", contact.next_page("push-config list", &rest, token)));
     }
     Ok(())
 }

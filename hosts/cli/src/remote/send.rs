@@ -17,6 +17,7 @@ use super::{
     events::{Reporter, Told},
     following::Following,
     parts,
+    told::Text,
     waiting::after,
 };
 use crate::{
@@ -100,7 +101,9 @@ pub(crate) async fn send(args: &SendArgs, config: &CliConfig, format: Format) ->
     let exit = if following.is_unheard() {
         contact.tell_unheard(&remote, &following.task)?
     } else {
-        contact.tell(&remote, following.task, following.history)?
+        let is_told = following.reporter.has_told(&following.task);
+        let text = if is_told { Text::Told } else { Text::New };
+        contact.tell_rest(&remote, following.task, following.history, text)?
     };
     // The agent has it, which is all that was wanted.
     Ok(if args.is_async && exit == Exit::TimedOut { Exit::Done } else { exit })

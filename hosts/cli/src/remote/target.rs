@@ -11,7 +11,9 @@ use volcanic_a2a_client::{
     AGENTS_FILE, AgentBinding, AgentEntry, AgentName, AgentProtocol, ClientError, KeyMask,
     KeyResolver, RemoteAgent, read_agents,
 };
-use volcanic_a2a_types::{AgentCard, AgentInterface, BINDING_HTTP_JSON, BINDING_JSONRPC, v03};
+use volcanic_a2a_types::{
+    AgentCard, AgentInterface, BINDING_HTTP_JSON, BINDING_JSONRPC, nearest_name, v03,
+};
 use volcanic_base::read_text_to_limit;
 
 use super::{Caller, secrets};
@@ -276,8 +278,10 @@ fn entry(args: &AgentArgs) -> Result<AgentEntry> {
         let names: Vec<_> = file.agents.iter().map(|entry| entry.name.as_str()).collect();
         let path = args.at.workspace.join(AGENTS_FILE);
         let listed = if names.is_empty() { "no agents".to_owned() } else { names.join(", ") };
+        let meant = nearest_name(named, names.iter().copied());
+        let meant = meant.map_or_else(String::new, |meant| format!(" Did you mean \"{meant}\"?"));
         let mut text = format!(
-            "there is no agent \"{named}\": {} lists {listed}. Add {{\"name\": \"{named}\", \"url\": \"https://…\"}} to it, name another folder with --workspace, or give the agent's URL instead",
+            "there is no agent \"{named}\": {} lists {listed}.{meant} Add {{\"name\": \"{named}\", \"url\": \"https://…\"}} to it, name another folder with --workspace, or give the agent's URL instead",
             path.display()
         );
         for skipped in &file.skipped {

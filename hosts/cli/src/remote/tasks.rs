@@ -3,8 +3,8 @@
 use std::{collections::HashSet, fmt::Write as _};
 
 use anyhow::Result;
-use volcanic_a2a_client::sanitize_remote_line;
-use volcanic_a2a_types::{ListTasksRequest, ListTasksResponse, Task, TaskId, TaskState};
+use volcanic_a2a_client::{TaskPage, UnreadableListed, sanitize_remote_line};
+use volcanic_a2a_types::{ListTasksRequest, Task, TaskId, TaskState};
 
 use super::{
     Contact,
@@ -95,6 +95,8 @@ pub(crate) async fn tasks(args: &TasksArgs, config: &CliConfig, format: Format) 
             Format::Json => write_json(&page)?,
             Format::Text => write_page(&page)?,
         }
+        listed += page.unreadable.len();
+        page.unreadable.iter().for_each(|task| note(&unread(task)));
         let token = page.next_page_token;
         let is_new = !token.is_empty() && pages.insert(token.clone());
         if args.all && is_new && pages.len() < MAX_PAGES {
@@ -120,8 +122,15 @@ fn request(args: &TasksArgs) -> ListTasksRequest {
     request
 }
 
-fn write_page(page: &ListTasksResponse) -> Result<()> {
+fn write_page(page: &TaskPage) -> Result<()> {
     page.tasks.iter().try_for_each(|task| write_line(line(task)))
+}
+
+/// Says that a task of the page is not shown.
+fn unread(task: &UnreadableListed) -> String {
+    let id = task.task_id.as_ref().map_or("without an id", TaskId::as_str);
+    let (id, reason) = (sanitize_remote_line(id, WORD), sanitize_remote_line(&task.reason, WORD));
+    format!("(A task cannot be read: {id}: {reason})")
 }
 
 /// A task on a line: its id first, for programs that cut.

@@ -14,10 +14,32 @@ use crate::{
     output::{Format, note, write_json, write_line},
 };
 
+/// What stands for a text that people have just read.
+const ABOVE: &str = "(The text is above.)";
+
+/// Whether the text of a task is known to whoever is told of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Text {
+    New,
+    /// It was told as it came.
+    Told,
+}
+
 impl Contact<'_> {
     /// Tells how a task stands; the files of a settled one are saved, unless JSON is wanted, which holds them. Of its history
     /// people see at most as many messages as they asked for: agents send their own words back to them unasked.
-    pub(super) fn tell(&self, remote: &RemoteAgent, mut task: Task, history: u32) -> Result<Exit> {
+    pub(super) fn tell(&self, remote: &RemoteAgent, task: Task, history: u32) -> Result<Exit> {
+        self.tell_rest(remote, task, history, Text::New)
+    }
+
+    /// The same where the text of the task may have been told already.
+    pub(super) fn tell_rest(
+        &self,
+        remote: &RemoteAgent,
+        mut task: Task,
+        history: u32,
+        text: Text,
+    ) -> Result<Exit> {
         let exit = exit_of(&task.status.state);
         if self.format == Format::Json {
             write_json(&BTreeMap::from([("task", task)]))?;
@@ -26,7 +48,7 @@ impl Contact<'_> {
         let id = sanitize_remote_line(task.id.as_str(), 200);
         let messages = mem::take(&mut task.history);
         let outcome = remote.outcome_of(task, self.max_file_bytes);
-        let (is_question, is_saved) = self.show(outcome, remote)?;
+        let (is_question, is_saved) = self.show(outcome, remote, text)?;
         let wanted = usize::try_from(history).unwrap_or(usize::MAX);
         show_history(&messages[messages.len().saturating_sub(wanted)..])?;
         if exit == Exit::TimedOut {
@@ -62,16 +84,21 @@ impl Contact<'_> {
             return Ok(Exit::Done);
         }
         let outcome = remote.outcome_of_reply(message, self.max_file_bytes);
-        let (_, is_saved) = self.show(outcome, remote)?;
+        let (_, is_saved) = self.show(outcome, remote, Text::New)?;
         Ok(if is_saved { Exit::Done } else { Exit::Failed })
     }
 
     /// Shows an outcome, and returns whether it is a question and whether its files are saved.
-    fn show(&self, outcome: TaskOutcome, remote: &RemoteAgent) -> Result<(bool, bool)> {
+    fn show(&self, outcome: TaskOutcome, remote: &RemoteAgent, text: Text) -> Result<(bool, bool)> {
         let agent = remote.name();
         let mut saved = outcome.save(&self.workspace, agent);
         let (is_question, is_saved) = (saved.question, saved.unsaved.is_empty());
-        if saved.answer_file.is_none() {
+        if text == Text::Told {
+            ABOVE.clone_into(&mut saved.answer);
+            saved.is_cut = false;
+            let whole = saved.answer_file.take();
+            saved.saved.splice(0..0, whole);
+        } else if saved.answer_file.is_none() {
             // What no file holds is shown whole.
             saved.answer = outcome.answer;
             saved.is_cut = false;

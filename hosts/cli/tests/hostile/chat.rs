@@ -200,20 +200,20 @@ async fn asked_in_turn(tricks: &[(HostileTrick, &str)]) -> (u64, u64) {
 async fn what_one_agent_costs_is_given_back_before_the_next() {
     let flood = |fault, told| (HostileTrick::Stream(fault), told);
     let done = "is completed.";
-    let size = 28 << 20;
     let floods = [
         flood(StreamFault::HugeEvent(1 << 30), done),
         flood(StreamFault::EndlessLine, done),
         (HostileTrick::Wire(HostilePlace::Call, WireFault::EndlessBody), "is larger than"),
-        flood(StreamFault::TinyEvents(20_000), done),
+        flood(StreamFault::TinyEvents(2_000), done),
         (HostileTrick::Wire(HostilePlace::Call, WireFault::GzipBomb), "cannot be used"),
         (HostileTrick::Task(TaskFault::LargeFile(9 << 20)), "large.bin"),
-        (HostileTrick::Task(TaskFault::EmptyParts(100_000)), done),
         (HostileTrick::Wire(HostilePlace::Card, WireFault::EndlessBody), "is larger than"),
-        flood(StreamFault::EndlessComments, done),
-        flood(StreamFault::LongTask(size), "answer.txt"),
     ];
-    let floods: Vec<_> = floods.iter().cloned().cycle().take(30).collect();
+    let mut floods: Vec<_> = floods.iter().cloned().cycle().take(28).collect();
+    // To read one takes seconds without optimisation, so there are two: each used to leave its size behind.
+    for at in [14, 29] {
+        floods.insert(at, flood(StreamFault::LongTask(28 << 20), "answer.txt"));
+    }
     let friendly = vec![(HostileTrick::NoneStreaming, done); floods.len()];
     let (friendly, most_friendly) = asked_in_turn(&friendly).await;
     let (left, most) = asked_in_turn(&floods).await;

@@ -11,6 +11,8 @@ mod cards;
 #[cfg(test)]
 mod chat;
 #[cfg(test)]
+mod encrypted;
+#[cfg(test)]
 mod millions;
 #[cfg(test)]
 mod names;

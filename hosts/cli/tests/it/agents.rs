@@ -26,12 +26,15 @@ async fn agents_are_listed_with_their_cards_and_the_unreachable_ones_as_such() {
         0,
         &["demo (http", "demo agent, streams", "  - echo: ", "gone (http", "unreachable"],
     );
-    text.check(0, &["My \\u{1b}[31mown words", "skipped: "]);
+    text.check(
+        0,
+        &["My \\u{1b}[31mown words", "skipped: ", "): unreachable (failed to connect to "],
+    );
     let json = world.run(&["agents", "--json"]).await.json();
     let agents = json["agents"].as_array().unwrap();
     assert_eq!(agents.len(), 3);
     assert_eq!(agents[0]["card"]["name"], "demo agent");
-    assert!(agents[2]["unreachable"].as_str().unwrap().contains("Could not reach"));
+    assert!(agents[2]["unreachable"].as_str().unwrap().starts_with("failed to connect to "));
     assert_eq!(json["skipped"].as_array().unwrap().len(), 1);
 }
 
@@ -76,7 +79,7 @@ async fn watches_are_shown_while_the_chat_runs_and_are_only_read() {
         (&json!("demo"), &json!(task), &json!("cli"))
     );
     assert!(watch["startedAt"].is_string() && watch["contextId"].is_string(), "{watch}");
-    world.run(&["watches"]).await.check(0, &[&format!("demo: task {task} (")]);
+    world.run(&["watches"]).await.check(0, &[&format!("- demo: task {task}\n  watching (")]);
     chat.say("/a2a").await.unwrap();
     shows(&mut chat, &task).await;
 
@@ -133,7 +136,7 @@ async fn watches_of_the_bot_are_shown_in_the_workspace_of_their_chat() {
         };
         store.add_watches(&[watch]).await.unwrap();
     }
-    shown("7").await.check(0, &["demo: task task-7 ("]);
+    shown("7").await.check(0, &["- demo: task task-7\n  watching (poll) for 0s\n"]);
     assert!(!shown("7").await.out.contains("task-8"));
     shown("9").await.check(0, &["No watches."]);
     // The bot's state is only read, and none of the command line's is made.

@@ -103,7 +103,7 @@ async fn what_is_wrong_with_a_card_is_told_with_its_place_and_rule() {
     for part in [
         "error: supportedInterfaces[2].url: it is not an absolute URL",
         "\n  4.4.6: ",
-        "error: skills[0].id: it is a number, and must be a string\n  4.4.5 and 5.7: ",
+        "error: skills[0].id: it is a number, and must be text\n  4.4.5 and 5.7: ",
         "warning: defaultInputModes[0]: it is ",
         "The card is not valid: 2 errors, 1 warning.\n",
     ] {

@@ -154,3 +154,29 @@ async fn a_token_that_fills_the_screen_is_left_to_programs() {
     let ran = world.run(&["tasks", &odd.await.url]).await;
     assert!(ran.err.contains("--json") && ran.err.len() < 500, "{} bytes", ran.err.len());
 }
+
+#[tokio::test]
+async fn a_task_that_cannot_be_read_hides_no_others() {
+    let world = World::new();
+    let odd = Odd::start(false, |_, _| {
+        let mut bad = task("TASK_STATE_WORKING", "");
+        bad["id"] = json!("bad\u{1b}[31m");
+        bad["artifacts"] = json!(5);
+        let mut timeless = task("TASK_STATE_WORKING", "");
+        timeless["id"] = json!("t-2");
+        timeless["status"]["timestamp"] = json!("yesterday");
+        Answer::Result(json!({ "tasks": [task("TASK_STATE_COMPLETED", "x"), bad, timeless] }))
+    });
+    let odd = odd.await;
+    let text = world.run(&["tasks", &odd.url]).await;
+    text.check(0, &["t-1  completed", "t-2  working"]);
+    let told = "(A task cannot be read: bad\\u{1b}[31m: `artifacts`: ";
+    assert!(text.err.starts_with(told), "{text:?}");
+    assert!(!text.out.contains("bad"), "{text:?}");
+    let json = world.run(&["tasks", &odd.url, "--json"]).await;
+    assert_eq!(json.code, 0, "{json:?}");
+    let page: Value = serde_json::from_str(&json.out).unwrap();
+    assert_eq!(page["tasks"].as_array().unwrap().len(), 2, "{page}");
+    assert_eq!(page["unreadable"][0]["taskId"], "bad\u{1b}[31m", "{page}");
+    assert!(json.err.contains("A task cannot be read"), "{json:?}");
+}

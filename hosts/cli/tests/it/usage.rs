@@ -19,8 +19,12 @@ async fn unknown_agents_are_told_with_the_known_ones() {
     for arguments in
         [&["send", "travel", "x"][..], &["status", "travel", "t"], &["cancel", "travel", "t"]]
     {
-        world.run(arguments).await.check(2, &["there is no agent \"travel\"", "lists demo"]);
+        let ran = world.run(arguments).await;
+        ran.check(2, &["there is no agent \"travel\"", "lists demo"]);
+        assert!(!ran.err.contains("Did you mean"), "{ran:?}");
     }
+    let near = world.run(&["send", "Dmeo", "x"]).await;
+    near.check(2, &["lists demo. Did you mean \"demo\"? Add {"]);
 }
 
 #[tokio::test]
@@ -101,6 +105,13 @@ async fn the_log_is_as_loud_as_the_settings_say() {
     assert!(!quiet.err.contains("INFO"), "{quiet:?}");
     let loud = world.run_with(&["chat"], &[("Ops__Log__Level", "info")]).await;
     assert!(loud.err.contains("INFO") && loud.err.contains("watches restored"), "{loud:?}");
+    // What goes into a file has no colours.
+    assert!(!loud.err.contains('\u{1b}'), "{loud:?}");
+    // Where nothing is said, only errors are logged here.
+    let said = world.run(&["settings"]).await;
+    said.check(0, &["Ops__Log__Level = error  (default)\n"]);
+    let said = world.run_with(&["settings"], &[("Ops__Log__Level", "info")]).await;
+    said.check(0, &["Ops__Log__Level = info  (Ops__Log__Level)\n"]);
     let above = [("Ops__Log__Level", "info"), ("RUST_LOG", "error")];
     let quiet = world.run_with(&["chat"], &above).await;
     assert!(!quiet.err.contains("INFO"), "{quiet:?}");

@@ -135,8 +135,14 @@ async fn a_stream_is_printed_and_its_outcome_told() {
     let text = world.run(&["send", "demo", "slow 2s plum", "--stream"]).await;
     text.check(
         0,
-        &["task ", "working: still working", "  finished: plum", " is completed.\nfinished: plum"],
+        &[
+            "task ",
+            "working: still working",
+            "  finished: plum",
+            " is completed.\n(The text is above.)",
+        ],
     );
+    assert_eq!(text.out.matches("finished: plum").count(), 1, "{text:?}");
     let json = world.run(&["send", "demo", "echo plum", "--stream", "--json"]).await;
     let lines: Vec<Value> =
         json.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -146,7 +152,8 @@ async fn a_stream_is_printed_and_its_outcome_told() {
     let long = ["send", "demo", "echo plum", "--wait", "200000000000000d"];
     world.run(&long).await.check(0, &["echo: plum"]);
     let asked = world.run(&["send", "demo", "book a boat", "--stream"]).await;
-    asked.check(6, &["input-required: Which day?"]);
+    asked.check(6, &["input-required: Which day?", " is input-required.\n(The text is above.)"]);
+    assert_eq!(asked.out.matches("Which day?").count(), 1, "{asked:?}");
 }
 
 #[tokio::test]

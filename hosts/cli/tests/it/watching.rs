@@ -235,7 +235,7 @@ async fn a_stream_that_stays_open_after_the_end_of_its_task_is_left() {
     let odd = odd.await;
     world.run(&["subscribe", &odd.url, "t-1"]).await.check(0, &["completed", "the answer"]);
     let ran = world.run(&["send", &odd.url, "hello", "--stream"]).await;
-    ran.check(0, &["is completed.\nthe answer"]);
+    ran.check(0, &["  the answer\n", "is completed.\n(The text is above.)"]);
 }
 
 #[tokio::test]
@@ -265,4 +265,28 @@ fn over(answer: &str) -> Value {
 fn ended() -> Value {
     let status = json!({ "state": "TASK_STATE_COMPLETED" });
     json!({ "statusUpdate": { "taskId": "t-1", "contextId": "c-1", "status": status } })
+}
+
+#[tokio::test]
+async fn what_a_task_came_to_is_told_once() {
+    let world = World::new();
+    let said = |state: &str| {
+        let mut task = task(state, "");
+        task["artifacts"] = json!([]);
+        let parts = json!([{ "text": "just plums" }]);
+        task["status"]["message"] =
+            json!({ "messageId": "m", "role": "ROLE_AGENT", "parts": parts });
+        task
+    };
+    let odd = Odd::start(true, move |method, count| match (method, count) {
+        ("GetTask", 0) => Answer::Result(task(WORKING, "")),
+        ("GetTask", _) => Answer::Result(said(COMPLETED)),
+        _ => Answer::Events(vec![json!({ "task": said(COMPLETED) })]),
+    });
+    let odd = odd.await;
+    let ran = world.run(&["watch", &odd.url, "t-1"]).await;
+    ran.check(0, &[" is completed.\njust plums"]);
+    assert_eq!(ran.out.matches("just plums").count(), 1, "{ran:?}");
+    let json = world.run(&["watch", &odd.url, "t-1", "--json"]).await;
+    assert_eq!(json.code, 0, "{json:?}");
 }

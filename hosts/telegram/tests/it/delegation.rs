@@ -80,9 +80,9 @@ async fn a2a_command_lists_agents_and_watches() {
     world.says("/a2a");
     let after = world.sees_text("Watches:").await.text;
     let task = remote.received()[0].task_id.clone();
-    let watch = after.lines().find(|line| line.starts_with(&format!("- demo: task {task} (")));
+    let watch = after.split_once(&format!("- demo: task {task}\n")).map(|(_, watch)| watch);
     let watch = watch.unwrap_or_else(|| panic!("{after}"));
-    for part in ["watching, ", "s, next check in ", "last: working)"] {
+    for part in ["  watching (", "s, next check in ", "\n  last: working"] {
         assert!(watch.contains(part), "{part} is missing in {watch}");
     }
     world.says("/status");

@@ -117,7 +117,7 @@ fn entry_overrules_the_order() {
         assert_eq!(choice(&wanting(binding, protocol), &card).0, path);
     }
     let error = chosen(&wanting(Some(HttpJson), Some(V03)), &card).unwrap_err().to_string();
-    assert!(error.ends_with("what its entry wants: HTTP+JSON 0.3 is not spoken here."), "{error}");
+    assert!(error.ends_with("what is wanted of it: HTTP+JSON 0.3 is not spoken here."), "{error}");
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn entry_that_insists_on_something_else_gets_a_reason() {
     ] {
         let error = chosen(&entry, &card).unwrap_err().to_string();
         let end = format!(
-            "it offers JSONRPC 1.0, HTTP+JSON 0.3, and none of that is {wanted}, as its entry wants."
+            "it offers JSONRPC 1.0, HTTP+JSON 0.3, and none of that is {wanted}, as is wanted of it."
         );
         assert!(error.ends_with(&end), "{error}");
     }
