@@ -60,7 +60,7 @@ pub struct WatchConfig {
     pub lookup_timeout: Duration,
     /// How many messages go out from runs that deliveries started, without a message of the owner in between.
     pub unattended_sends: u32,
-    /// The shortest time between two writes of a workspace's `pending.json`.
+    /// The shortest time between two writes of a workspace's `pending.json`. Where they take long it is longer.
     pub view_gap: Duration,
     /// How often wall clock and monotonic clock are compared…
     pub clock_check: Duration,

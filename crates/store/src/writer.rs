@@ -36,7 +36,7 @@ const GROUP_LIMIT: usize = 256;
 const CROWD: usize = 8;
 
 /// The longest such moment; it is no longer than a quarter of what the last commit took.
-const LONGEST_MOMENT: Duration = Duration::from_millis(2);
+const LONGEST_MOMENT: Duration = Duration::from_millis(5);
 
 /// How long the lock that another process holds is waited for before that is told. A backup takes less.
 const UNTOLD_WAIT: Duration = Duration::from_secs(2);

@@ -130,10 +130,7 @@ impl Bench {
         let mut watches = command(&program);
         watches.arg("run").arg(&self.home).args([kind, &stagger.to_string()]).args(urls.split(' '));
         if let Some(shim) = shim {
-            watches
-                .env("LD_PRELOAD", shim)
-                .env("CRASH_UNDER", &self.home)
-                .env("CRASH_SLOW", FLUSH.to_string());
+            watches.env("LD_PRELOAD", shim).env("SLOW_FLUSH", FLUSH.to_string());
         }
         let mut watches = Talk::start(&mut watches)?;
         let ready = watches.read()?;
@@ -208,7 +205,7 @@ impl Bench {
         run(command("cc")
             .args(["-shared", "-fPIC", "-O2", "-o"])
             .arg(&shim)
-            .arg(root().join("tests/shim/crash.c"))
+            .arg(root().join("bench/src/slow_flush.c"))
             .arg("-ldl"))?;
         let mut scene = self.scene("poll", AT_PACE, Some(&shim))?;
         scene.watches.ask("restore")?;

@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
+use tokio::time::Instant;
 use volcanic_base::ConfinedDir;
 
 use super::following::Watches;
@@ -21,6 +23,12 @@ pub(super) const PENDING_FOLDER: &str = ".volcanic/a2a";
 /// Watches that are put into views in one go, or one view of more: the registry does nothing else meanwhile.
 const AT_ONCE: usize = 256;
 
+/// How many times as long as a round of writes the disk is left to what must be on it, as when work is handed over from
+/// hundreds of workspaces at once…
+const REST: u32 = 4;
+/// …and for how long at most.
+const LONGEST_REST: Duration = Duration::from_secs(30);
+
 /// Which views may differ from what is on disk.
 #[derive(Default)]
 pub(super) struct Views {
@@ -30,6 +38,10 @@ pub(super) struct Views {
     /// Digests of what was written.
     written: HashMap<PathBuf, [u8; 32]>,
     armed: bool,
+    /// When the round began that is under way…
+    began_at: Option<Instant>,
+    /// …and how long the last one has earned the disk a rest.
+    rest: Duration,
 }
 
 /// One watch, in the fields of the original design and three of ours. It holds the push token, so it has no `Debug`.
@@ -112,19 +124,23 @@ impl Registry {
     pub(super) fn arm_view(&mut self) {
         if !self.views.armed && !self.views.changed.is_empty() {
             self.views.armed = true;
-            self.timers.insert(Timer::View, self.context.config.view_gap);
+            let pause = self.context.config.view_gap.max(self.views.rest);
+            self.timers.insert(Timer::View, pause);
         }
     }
 
     pub(super) fn begin_views(&mut self) {
         let changed = std::mem::take(&mut self.views.changed);
         self.views.left.extend(changed);
+        self.views.began_at = Some(Instant::now());
         self.write_views();
     }
 
     /// Goes on with a round of writes.
     fn write_views(&mut self) {
         if self.views.left.is_empty() {
+            let took = self.views.began_at.take().map(|began_at| began_at.elapsed());
+            self.views.rest = took.unwrap_or_default().saturating_mul(REST).min(LONGEST_REST);
             self.views.armed = false;
             return self.arm_view();
         }
