@@ -25,7 +25,7 @@ pub use frame::{
     NoticeKind, render_delivery, render_notice, render_result, sanitize_remote_line, write_result,
 };
 pub use key::{KEY_VARIABLE_PREFIX, KeyError, KeyResolver, KeySource, plain_keys};
-pub use outcome::{InlineFile, MAX_INLINE_BYTES, SavedOutcome, TaskOutcome, UnsavedFile};
+pub use outcome::{INBOX, InlineFile, MAX_INLINE_BYTES, SavedOutcome, TaskOutcome, UnsavedFile};
 pub use remote::{
     Concealed, EventStream, HintStream, KeyMask, RemoteAgent, ServedCard, TaskHint, TaskPage,
     UnreadableListed,

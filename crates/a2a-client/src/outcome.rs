@@ -15,7 +15,7 @@ use crate::remote::scrub::Scrubber;
 mod names;
 mod save;
 
-pub use save::{SavedOutcome, UnsavedFile};
+pub use save::{INBOX, SavedOutcome, UnsavedFile};
 
 /// How many files of one task are saved.
 pub(crate) const MAX_FILES: usize = 20;

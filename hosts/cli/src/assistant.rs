@@ -179,6 +179,11 @@ impl Assistant {
         self.store.held()
     }
 
+    /// Why nothing can be written, as long as that is so.
+    pub(crate) fn unwritable(&self) -> watch::Receiver<Option<Arc<str>>> {
+        self.store.unwritable()
+    }
+
     pub(crate) fn chance(&self) -> &Chance {
         &self.chance
     }

@@ -14,6 +14,7 @@ use crate::{
     args::ChatArgs,
     assistant::Assistant,
     config::CliConfig,
+    disk::{Disk, DiskNews, WELL, trouble},
     exit::Exit,
     held::{Held, LEFT_HELD},
     input::{self, Input},
@@ -83,6 +84,7 @@ pub(crate) async fn chat(
     let mut chat = Chat {
         events: assistant.session().subscribe(),
         held: Held::new(assistant.held()),
+        disk: Disk::new(assistant.unwritable()),
         assistant,
         screen: Screen::new(terminal, format),
         inputs,
@@ -131,6 +133,8 @@ struct Chat {
     events: broadcast::Receiver<SessionEvent>,
     /// Whether another program keeps the assistant from writing.
     held: Held,
+    /// Whether the state can be written.
+    disk: Disk,
     inputs: mpsc::Receiver<Input>,
     /// Files that the assistant shows.
     files: mpsc::Receiver<String>,
@@ -187,6 +191,7 @@ impl Chat {
                 event = self.events.recv() => self.on_event(event).await?,
                 Some(file) = self.files.recv() => self.screen.line(&file).await?,
                 () = self.held.changed() => self.held.tell(&mut self.screen).await?,
+                news = self.disk.news() => self.on_disk(news).await?,
                 input = self.inputs.recv() => match input {
                     Some(input) => {
                         if !self.on_input(input).await? {
@@ -204,6 +209,26 @@ impl Chat {
 
     /// The input has ended: what was said before is still answered.
     async fn finish(&mut self) -> Result<()> {
+        self.until_idle().await?;
+        self.show_answers().await?;
+        for pause in KEEP_PAUSES {
+            if self.disk.is_well() {
+                break;
+            }
+            tokio::time::sleep(pause).await;
+            self.assistant.session().wake();
+            self.until_idle().await?;
+            self.show_answers().await?;
+        }
+        anyhow::ensure!(!self.has_lost, "not all that was said could be kept");
+        anyhow::ensure!(
+            self.disk.is_well(),
+            "the state cannot be written: start a chat here again for what is not answered yet"
+        );
+        Ok(())
+    }
+
+    async fn until_idle(&mut self) -> Result<()> {
         let session = self.assistant.session().clone();
         let idle = session.wait_idle();
         tokio::pin!(idle);
@@ -213,12 +238,21 @@ impl Chat {
                 event = self.events.recv() => self.on_event(event).await?,
                 Some(file) = self.files.recv() => self.screen.line(&file).await?,
                 () = self.held.changed() => self.held.tell(&mut self.screen).await?,
-                () = &mut idle => break,
+                news = self.disk.news() => self.on_disk(news).await?,
+                () = &mut idle => return Ok(()),
             }
         }
-        self.show_answers().await?;
-        anyhow::ensure!(!self.has_lost, "not all that was said could be kept");
-        Ok(())
+    }
+
+    /// Tells of a disk, and goes on with what it kept from being done.
+    async fn on_disk(&mut self, news: DiskNews) -> Result<()> {
+        match news {
+            DiskNews::Trouble(reason) => self.screen.line(&trouble(&reason)).await?,
+            DiskNews::Over { was_told: true } => self.screen.line(WELL).await?,
+            DiskNews::Over { was_told: false } | DiskNews::Still => {}
+        }
+        self.assistant.session().wake();
+        self.show_answers().await
     }
 
     async fn on_event(
@@ -282,16 +316,21 @@ impl Chat {
                 self.screen.line(&overview).await?;
             }
             Wish::Status => {
-                let status = self.status().await?;
+                let status = self.status().await.unwrap_or_else(|error| format!("{error:#}."));
                 self.screen.line(&status).await?;
             }
             Wish::Stop => self.stop().await?,
             Wish::New => {
                 let reset = self.assistant.session().reset();
                 let reset = self.held.meanwhile(&mut self.screen, reset).await?;
-                reset.context("failed to begin a new conversation")?;
                 self.catch_up().await?;
-                self.screen.line("A new conversation.").await?;
+                let told = match reset {
+                    Ok(()) => "A new conversation.".to_owned(),
+                    Err(error) => {
+                        format!("No new conversation was begun: {}.", with_causes(&error))
+                    }
+                };
+                self.screen.line(&told).await?;
             }
             Wish::Help => self.screen.line(HELP).await?,
             Wish::Quit => return Ok(false),
@@ -353,6 +392,7 @@ impl Chat {
         session.wake();
         if let Err(error) = kept {
             self.has_lost = true;
+            self.disk.note_told();
             let text = format!(
                 "What you said could not be kept ({}): mend that and say it again.",
                 with_causes(&error)
@@ -389,9 +429,16 @@ impl Chat {
         Ok(doing + &waiting)
     }
 
+    /// Shows what is in the outbox, as far as the store lets it out.
     async fn show_answers(&mut self) -> Result<()> {
         let target = self.assistant.session().target().clone();
-        self.screen.empty_outbox(self.assistant.store(), &target, &mut self.held).await
+        let store = self.assistant.store();
+        let shown = self.screen.empty_outbox(store, &target, &mut self.held).await?;
+        if let Err(error) = &shown {
+            tracing::warn!(error = %with_causes(error), "answers could not be shown and are tried again");
+        }
+        self.disk.note_shown(shown.map_err(|error| with_causes(&error).to_string()));
+        Ok(())
     }
 }
 

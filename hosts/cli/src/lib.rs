@@ -9,6 +9,7 @@ mod chat;
 mod completions;
 mod config;
 mod demo;
+mod disk;
 mod exit;
 mod held;
 mod home;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use anyhow::{Context as _, Result};
 use serde_json::json;
-use volcanic_agent_core::{OutboxItem, SessionStore, TargetId};
+use volcanic_agent_core::{OutboxId, OutboxItem, SessionStore, StoreError, TargetId};
 
 use crate::{
     held::Held,
@@ -23,11 +23,13 @@ pub(crate) struct Screen {
     format: Format,
     /// The text of the reply that was shown while it was being written, since the last answer.
     streamed: String,
+    /// An answer that was shown and could not be marked as that.
+    unmarked: Option<OutboxId>,
 }
 
 impl Screen {
     pub(crate) fn new(terminal: Option<Terminal>, format: Format) -> Self {
-        Self { terminal, format, streamed: String::new() }
+        Self { terminal, format, streamed: String::new(), unmarked: None }
     }
 
     pub(crate) fn is_live(&self) -> bool {
@@ -93,20 +95,44 @@ impl Screen {
         }
     }
 
-    /// Shows everything that waits in the outbox, and marks it as shown once it was written out.
+    /// Shows everything that waits in the outbox, and marks it as shown once it was written out. A store that fails ends
+    /// this for now; nothing is shown twice by calling it again.
+    ///
+    /// # Errors
+    /// When nothing can be shown any more.
     pub(crate) async fn empty_outbox(
         &mut self,
         store: &dyn SessionStore,
         target: &TargetId,
         held: &mut Held,
-    ) -> Result<()> {
+    ) -> Result<Result<(), StoreError>> {
         loop {
-            let next = held.meanwhile(self, store.next_outbox(target)).await?;
-            let Some(item) = next.context("failed to read the outbox")? else { return Ok(()) };
+            // First: that an answer was shown is worth more than another one.
+            if let Err(error) = self.mark(store, held).await? {
+                return Ok(Err(error));
+            }
+            let item = match held.meanwhile(self, store.next_outbox(target)).await? {
+                Ok(Some(item)) => item,
+                Ok(None) => return Ok(Ok(())),
+                Err(error) => return Ok(Err(error)),
+            };
             self.answer(&item).await?;
-            let marked = held.meanwhile(self, store.outbox_sent(item.id, None)).await?;
-            marked.context("failed to mark an answer as shown")?;
+            self.unmarked = Some(item.id);
         }
+    }
+
+    /// Marks the answer that was shown last.
+    async fn mark(
+        &mut self,
+        store: &dyn SessionStore,
+        held: &mut Held,
+    ) -> Result<Result<(), StoreError>> {
+        let Some(id) = self.unmarked else { return Ok(Ok(())) };
+        let marked = held.meanwhile(self, store.outbox_sent(id, None)).await?;
+        if marked.is_ok() {
+            self.unmarked = None;
+        }
+        Ok(marked)
     }
 
     async fn answer(&mut self, item: &OutboxItem) -> Result<()> {

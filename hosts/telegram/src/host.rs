@@ -23,7 +23,7 @@ use crate::api::{ApiError, BotClient};
 use crate::chats::{ChatDeps, ChatTokens, Chats, target_of};
 use crate::command::MENU;
 use crate::config::BotConfig;
-use crate::held::tell_held;
+use crate::held::{tell_held, tell_unwritable};
 use crate::intake::Intake;
 use crate::push::{WatchPushes, open_listener};
 use crate::receive::{ReceiveEnd, ReceivePauses, Receiver};
@@ -166,8 +166,10 @@ impl Parts {
             None => None,
         };
         self.log_halves(watches.is_some());
-        let people = self.home.workspaces.keys().copied().collect();
-        tracker.spawn(tell_held(self.store.held(), self.api.clone(), people, agents.clone()));
+        let people: Vec<i64> = self.home.workspaces.keys().copied().collect();
+        let (api, end) = (self.api.clone(), agents.clone());
+        tracker.spawn(tell_held(self.store.held(), api.clone(), people.clone(), end.clone()));
+        tracker.spawn(tell_unwritable(self.store.unwritable(), api, people, end));
         if let Some(listener) = listener {
             let router = match &watches {
                 Some((watches, _)) => push_router(Arc::new(WatchPushes::new(watches.clone()))),

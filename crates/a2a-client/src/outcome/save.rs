@@ -11,8 +11,8 @@ use volcanic_base::{ConfineError, ConfinedDir, with_causes};
 
 use super::{InlineFile, MAX_INLINE_LINES, TaskOutcome, names};
 
-/// Where received files go, by agent.
-const INBOX: &str = "inbox/a2a";
+/// Where received files go: the folder in a workspace that has one for each agent.
+pub const INBOX: &str = "inbox/a2a";
 /// How the file with an answer too long to be told is called.
 const ANSWER_FILE: &str = "answer.txt";
 /// Received files are for their owner alone, and not executable.

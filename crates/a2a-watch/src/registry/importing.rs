@@ -8,9 +8,9 @@ mod list;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
-use volcanic_a2a_client::{AgentEntry, AgentsFile};
+use volcanic_a2a_client::{AgentEntry, AgentsFile, INBOX};
 use volcanic_a2a_types::{ContextId, TaskId};
-use volcanic_base::{ConfineError, ConfinedDir};
+use volcanic_base::{ConfineError, ConfinedDir, EntryKind};
 
 use super::context::Context;
 use super::view::{PENDING_FILE, PENDING_FOLDER};
@@ -56,10 +56,23 @@ pub(super) async fn import_all(context: &Context) -> Result<Vec<PathBuf>, WatchS
     Ok(views)
 }
 
+/// Removes what a process left of received files that it was killed in the middle of, or that a bad disk did not even let
+/// it take back. Whoever saves sweeps as well, but only where something is received again.
+fn sweep_inbox(workspace: &ConfinedDir) {
+    // Most workspaces have none.
+    let Ok(agents) = workspace.list(INBOX) else { return };
+    for agent in agents.into_iter().filter(|agent| agent.kind == EntryKind::Directory) {
+        if let Err(error) = workspace.sweep_temp_files(Path::new(INBOX).join(agent.name)) {
+            tracing::debug!(%error, "a folder of received files was not swept");
+        }
+    }
+}
+
 async fn read(workspace: &Path) -> Option<Found> {
     let workspace = workspace.to_owned();
     let read = tokio::task::spawn_blocking(move || {
         let folder = ConfinedDir::open(workspace)?;
+        sweep_inbox(&folder);
         // A process that was killed in the middle of writing a view left its temporary file.
         folder.sweep_temp_files(PENDING_FOLDER)?;
         match folder.read_to_limit(PENDING_FILE, MAX_FILE) {

@@ -82,3 +82,17 @@ async fn link_out_of_the_workspace_takes_no_files_and_does_not_hold_the_text_bac
     assert!(text.ends_with(expected), "{text}");
     assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_a_dead_process_left_of_received_files_goes_at_the_next_start() {
+    let mut world = World::new(Agent::new(OnSend::Task("TASK_STATE_WORKING")));
+    world.stop_hard().await;
+    let inbox = world.workspace().join("inbox/a2a/other-bot");
+    fs::create_dir_all(&inbox).unwrap();
+    let (left, received) = (inbox.join(".plan.txt.1-0.volcanic-tmp"), inbox.join("plan.txt"));
+    fs::write(&left, "hel").unwrap();
+    fs::write(&received, "hello").unwrap();
+    world.restart().await;
+    assert!(!left.exists());
+    assert!(received.exists());
+}

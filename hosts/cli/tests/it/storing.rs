@@ -1,8 +1,10 @@
 //! A chat whose state fails it for a while.
 
 use rusqlite::Connection;
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
+use volcanic_testkit::Process;
 
-use crate::world::{SOON, World, shows, signal};
+use crate::world::{SOON, World, shows, signal, until};
 
 /// The database of the world's one chat, as an onlooker with ill will.
 fn database(world: &World) -> Connection {
@@ -138,4 +140,68 @@ async fn a_chat_that_waits_for_the_lock_ends_when_told_to_and_says_what_that_mea
     signal(&chat, "TERM").await;
     shows(&mut chat, "may not have been kept").await;
     assert!(chat.ended_within(SOON).await);
+}
+
+/// Lets no file of a program that runs grow beyond so many bytes, as a full disk would not.
+fn leave_room(chat: &Process, bytes: Option<u64>) {
+    let pid = Pid::from_raw(chat.id().unwrap().try_into().unwrap());
+    let limit = Rlimit { current: bytes, maximum: None };
+    prlimit(pid, Resource::Fsize, limit).unwrap();
+}
+
+#[tokio::test]
+async fn a_chat_on_a_full_disk_says_so_once_and_goes_on_when_there_is_room() {
+    let world = World::new();
+    let mut chat = world.chat_without_size_signal(1);
+    chat.say("run touch began; sleep 1; echo plum").await.unwrap();
+    until(|| world.workspace().join("began").exists()).await;
+    leave_room(&chat, Some(4096));
+    let told = shows(&mut chat, "cannot be written").await;
+    assert!(told.contains("disk I/O error"), "{told}");
+    // Longer than a run is patient with its store.
+    assert!(!chat.ended_within(std::time::Duration::from_secs(7)).await);
+    leave_room(&chat, None);
+    shows(&mut chat, "can be written again").await;
+    // What the command gave could not be kept, and it is not run again.
+    shows(&mut chat, "interrupted").await;
+    let (status, lines) = chat.finish(SOON).await.unwrap();
+    assert!(status.success(), "{status}: {lines:?}");
+    for once in ["cannot be written", "can be written again", "interrupted"] {
+        assert_eq!(lines.iter().filter(|line| line.contains(once)).count(), 1, "{lines:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_pipe_whose_answers_cannot_be_kept_ends_with_a_failure_and_the_next_chat_answers() {
+    let world = World::new();
+    let mut chat = world.chat_without_size_signal(1);
+    chat.say("run touch began; sleep 1; echo plum").await.unwrap();
+    until(|| world.workspace().join("began").exists()).await;
+    leave_room(&chat, Some(4096));
+    // It is patient before it gives up.
+    let (status, lines) = chat.finish(3 * SOON).await.unwrap();
+    assert_eq!(status.code(), Some(1), "{lines:?}");
+    let mut again = world.chat(1);
+    // Whether the command had an effect is unknown after a restart, so it is not run again.
+    shows(&mut again, "interrupted").await;
+}
+
+#[tokio::test]
+async fn a_new_conversation_that_cannot_be_begun_is_told_and_ends_nothing() {
+    let world = World::new();
+    let mut chat = world.chat(1);
+    chat.say("hello").await.unwrap();
+    shows(&mut chat, "I am the scripted assistant").await;
+    database(&world)
+        .execute_batch(
+            "CREATE TRIGGER refuses BEFORE INSERT ON entries WHEN NEW.resets = 1
+             BEGIN SELECT RAISE(ABORT, 'there is no room'); END",
+        )
+        .unwrap();
+    chat.say("/new").await.unwrap();
+    let told = shows(&mut chat, "No new conversation").await;
+    assert!(told.contains("there is no room"), "{told}");
+    database(&world).execute_batch("DROP TRIGGER refuses").unwrap();
+    chat.say("/new").await.unwrap();
+    shows(&mut chat, "A new conversation.").await;
 }

@@ -92,6 +92,18 @@ impl World {
             .unwrap()
     }
 
+    /// The same for a program whose files may be kept from growing: it sees that its writes fail.
+    pub(crate) fn chat_without_size_signal(&self, wait: u32) -> Process {
+        Program::new("the chat", "/bin/sh")
+            .args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\"", VOLCANIC])
+            .args(["chat", "--model", "scripted"])
+            .env("VOLCANIC_HOME", self.path("home"))
+            .env("A2AClient__WaitSeconds", wait.to_string())
+            .current_dir(self.workspace())
+            .start()
+            .unwrap()
+    }
+
     /// Runs a command in the workspace to its end, with nothing to read.
     pub(crate) async fn run(&self, arguments: &[&str]) -> Ran {
         self.run_with(arguments, &[]).await
