@@ -1,191 +1,173 @@
-//! The crash run: one assistant over one state, killed again and again in the middle of the whole path, then judged.
+//! Faults of the shipped binary: it is killed, stopped, started twice and given bad disks, then judged.
 //!
-//! The killer knows nothing of the code it kills: it starts the shipped binary, types, and ends it, half at random
-//! times and half before the k-th write, fsync or rename (`tests/shim/crash.c`). The judge shares no code with the
-//! assistant either: it reads the database with SQL, the folders, the screen and the remote agent's own journal.
+//! The killer knows nothing of the code it kills: it starts the shipped binary, types, and ends it, at random times, when
+//! the judge sees what is under way, and before or in the middle of the k-th write, fsync or rename (`tests/shim/crash.c`).
+//! The judge shares no code with the assistant either: it reads the database with SQL, the folders, the screen and the
+//! remote agent's own journal.
 
+mod aim;
+mod disk;
 mod folders;
 mod journal;
 mod judge;
+mod kills;
+mod long;
 mod phase;
+mod said;
 mod scene;
 mod screen;
 mod shim;
+mod stage;
+mod steps;
+mod stops;
+mod tally;
+mod twins;
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt,
+    future::Future,
     path::PathBuf,
+    pin::Pin,
+    sync::Arc,
+    time::{Duration, Instant},
 };
 
 use anyhow::Result;
+use tokio::task::JoinSet;
 use volcanic_base::Chance;
 
-use judge::Judge;
 use phase::Phase;
-use scene::Scene;
+use stage::Stage;
+pub use tally::Tally;
 
-/// From so many kills on, a phase in which there was none is a fault: the run would not prove what it says.
-const ENOUGH_KILLS: u32 = 150;
+/// Kills over one state, before everything is brought to rest and judged.
+const KILLS_PER_SCENE: u32 = 50;
+
+/// From so many kills on there must have been enough in each phase that is asked for; else the run would not prove what
+/// it says.
+const MANY_KILLS: u32 = 1_000;
+
+/// What is enough then.
+const ENOUGH_PER_PHASE: u32 = 50;
+
+/// Ends by SIGTERM over one state.
+const STOPS_PER_SCENE: u32 = 14;
 
 /// What to do.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct CrashPlan {
-    /// The binary to kill.
+    /// The binary to put to the test.
     pub volcanic: PathBuf,
     /// How many kills.
     pub kills: u32,
+    /// Whether a life is ended at each of its operations once.
+    pub steps: bool,
+    /// From how many operations on a life gets each kind of bad disk.
+    pub disks: u32,
+    /// How many rounds two assistants share a workspace.
+    pub twins: u32,
+    /// How many ends by SIGTERM.
+    pub stops: u32,
+    /// How long one assistant lives beside all that; not at all when it is zero.
+    pub long_life: Duration,
+    /// How many scenes are played at once. Most of them wait most of the time.
+    pub width: usize,
     /// Decides every choice of the run.
     pub seed: u64,
 }
 
-/// What came of it.
-#[derive(Debug, Default)]
-pub struct CrashReport {
-    /// Kills by the phases in which something stood; what one life leaves, the next ones bring to an end.
-    phases: BTreeMap<Phase, u32>,
-    at_operation: u32,
-    at_random: u32,
-    /// Messages that the remote agent received.
-    received: usize,
-    /// Outcomes in the conversation.
-    entered: usize,
-    /// Sends whose outcome was announced as unknown.
-    unknown: usize,
-    /// Answers shown again, labelled.
-    repeats: usize,
-    faults: Vec<String>,
-}
-
-impl CrashReport {
-    /// Broken promises; none, if all is well.
-    pub fn faults(&self) -> &[String] {
-        &self.faults
-    }
-
-    fn fault(&mut self, text: impl Into<String>) {
-        self.faults.push(text.into());
-    }
-
-    /// Whether the run came to where its promises are put to the test.
-    fn check_reach(&mut self, kills: u32) {
-        let untouched: Vec<_> =
-            Phase::ALL.iter().filter(|phase| !self.phases.contains_key(phase)).collect();
-        if kills >= ENOUGH_KILLS {
-            for phase in untouched {
-                self.fault(format!("no kill fell into the phase \"{phase}\""));
-            }
-        }
-        if self.received < kills as usize / 4 {
-            let received = self.received;
-            self.fault(format!("only {received} messages were sent in {kills} lives"));
-        }
-    }
-}
-
-impl fmt::Display for CrashReport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "kills per phase (one kill can hit several):")?;
-        for phase in Phase::ALL {
-            let count = self.phases.get(&phase).copied().unwrap_or_default();
-            writeln!(f, "  {count:>4}  {phase}")?;
-        }
-        writeln!(
-            f,
-            "{} before the k-th operation, {} at a random time",
-            self.at_operation, self.at_random
-        )?;
-        for fault in &self.faults {
-            writeln!(f, "FAULT: {fault}")?;
-        }
-        write!(
-            f,
-            "{} messages received by the remote, {} outcomes entered, {} announced as unknown, {} answers shown again with a label, {} faults",
-            self.received,
-            self.entered,
-            self.unknown,
-            self.repeats,
-            self.faults.len()
-        )
-    }
-}
-
-/// What was typed, and how its outcome is told from all others.
-#[derive(Debug)]
-struct Said {
-    word: String,
-    task: SaidTask,
-}
-
-/// What the remote agent is asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum SaidTask {
-    Echo,
-    Slow,
-    /// Its word comes back in a file.
-    Report,
-}
-
-impl Said {
-    fn line(&self) -> String {
-        let word = &self.word;
-        match self.task {
-            SaidTask::Echo => format!("ask demo: echo {word}"),
-            SaidTask::Slow => format!("ask demo: slow 1 {word}"),
-            SaidTask::Report => format!("ask demo: report {word}"),
-        }
-    }
-}
+/// One scene, or a few in a row, to be played beside others.
+type Act = Pin<Box<dyn Future<Output = Result<Tally>> + Send>>;
 
 /// Runs the plan.
 ///
 /// # Errors
 /// When something that is not under test fails, such as the compiler of the shim.
-pub async fn run(plan: &CrashPlan) -> Result<CrashReport> {
-    let scene = Scene::prepare(&plan.volcanic).await?;
+pub async fn run(plan: &CrashPlan) -> Result<Tally> {
+    let stage = Arc::new(Stage::set(&plan.volcanic)?);
     let chance = Chance::seeded(plan.seed);
-    let (operations, mut screen) = scene.count_operations().await?;
-    println!("one undisturbed turn has {operations} operations");
+    let mut tally = Tally::default();
+    let mut beside = JoinSet::new();
+    if !plan.long_life.is_zero() {
+        beside.spawn(long::run(Arc::clone(&stage), plan.long_life, seed(&chance)));
+    }
+    if plan.steps {
+        let part = part("every operation once", steps::run(&stage, plan.width, seed(&chance)));
+        tally.add(part.await?);
+    }
+    let scenes = plan.kills.div_ceil(KILLS_PER_SCENE);
+    let kills = (0..scenes).map(|scene| {
+        let kills = KILLS_PER_SCENE.min(plan.kills - scene * KILLS_PER_SCENE);
+        Box::pin(kills::round(Arc::clone(&stage), kills, seed(&chance))) as Act
+    });
+    tally.add(part("kills", play(plan.width, kills.collect())).await?);
+    check_reach(&mut tally, plan.kills);
+    if plan.disks > 0 {
+        let life = disk::measure(&stage, &chance).await?;
+        println!("a whole life: {life:?}");
+        let cases = disk::Case::all(u64::from(plan.disks), life, &chance);
+        let width = plan.width * 3;
+        let acts = (0..width).map(|worker| {
+            let mine = cases.iter().skip(worker).step_by(width).copied().collect();
+            Box::pin(disk::run(Arc::clone(&stage), mine, seed(&chance))) as Act
+        });
+        tally.add(part("bad disks", play(width, acts.collect())).await?);
+    }
+    let stops = (0..plan.stops.div_ceil(STOPS_PER_SCENE)).map(|scene| {
+        let stops = STOPS_PER_SCENE.min(plan.stops - scene * STOPS_PER_SCENE);
+        Box::pin(stops::run(Arc::clone(&stage), stops, seed(&chance))) as Act
+    });
+    let mut acts: Vec<Act> = stops.collect();
+    if plan.twins > 0 {
+        acts.push(Box::pin(twins::run(Arc::clone(&stage), plan.twins, seed(&chance))));
+    }
+    tally.add(part("SIGTERM, and two in one workspace", play(plan.width, acts)).await?);
+    while let Some(long) = beside.join_next().await {
+        tally.add(long??);
+    }
+    Ok(tally)
+}
 
-    let mut report = CrashReport::default();
-    let mut said = Vec::new();
-    let mut in_flight = BTreeSet::new();
-    for kill in 0..plan.kills {
-        let word = format!("w{kill}x{}", &chance.uuid().simple().to_string()[..8]);
-        let task = match chance.fraction() {
-            share if share < 0.4 => SaidTask::Echo,
-            share if share < 0.8 => SaidTask::Slow,
-            _ => SaidTask::Report,
-        };
-        said.push(Said { word, task });
-        let line = said[said.len() - 1].line();
-        let death = scene.live_and_die(&chance, &line, kill, operations).await?;
-        screen.extend(death.shown);
-        if death.at_operation {
-            report.at_operation += 1;
-        } else {
-            report.at_random += 1;
+/// A part of the run, with a line about what came of it.
+async fn part(name: &str, work: impl Future<Output = Result<Tally>>) -> Result<Tally> {
+    let started = Instant::now();
+    let tally = work.await?;
+    println!("{name}: {} s, {} faults", started.elapsed().as_secs(), tally.faults().len());
+    Ok(tally)
+}
+
+/// Plays scenes, so many at a time.
+async fn play(width: usize, acts: Vec<Act>) -> Result<Tally> {
+    let (mut tally, mut playing) = (Tally::default(), JoinSet::new());
+    let (mut acts, mut played) = (acts.into_iter(), 0);
+    loop {
+        while playing.len() < width
+            && let Some(act) = acts.next()
+        {
+            playing.spawn(act);
         }
-        report.faults.extend(death.fault.map(|fault| format!("life {kill}: {fault}")));
-        let judge = Judge::of_the_dead(scene.database())?;
-        for phase in judge.phases()? {
-            *report.phases.entry(phase).or_default() += 1;
-        }
-        in_flight.extend(judge.sends_in_flight()?);
-        for fault in judge.standing_faults()?.into_iter().chain(scene.pending_faults()) {
-            report.fault(format!("after kill {kill}: {fault}"));
-        }
-        if kill % 20 == 19 {
-            println!("{} kills, {} faults", kill + 1, report.faults.len());
+        let Some(done) = playing.join_next().await else { return Ok(tally) };
+        tally.add(done??);
+        played += 1;
+        println!("  {played} scenes, {} faults", tally.faults().len());
+    }
+}
+
+fn seed(chance: &Chance) -> u64 {
+    aim::below(chance, 1 << 48)
+}
+
+/// Whether the run came to where its promises are put to the test.
+fn check_reach(tally: &mut Tally, kills: u32) {
+    if kills >= MANY_KILLS {
+        for phase in Phase::ASKED_FOR {
+            let hits = tally.hits(phase);
+            if hits < ENOUGH_PER_PHASE {
+                tally.fault(format!("only {hits} kills fell into the phase \"{phase}\""));
+            }
         }
     }
-    screen.extend(scene.settle(&mut report).await?);
-    let judge = Judge::of_the_dead(scene.database())?;
-    report.faults.extend(judge.standing_faults()?);
-    report.faults.extend(judge.faults_at_rest()?);
-    let told_files = journal::judge(&judge, &scene, &said, &in_flight, &mut report)?;
-    screen::judge(&judge, &screen.join("\n"), &mut report)?;
-    report.faults.extend(scene.folder_faults(&told_files)?);
-    report.check_reach(plan.kills);
-    Ok(report)
+    let received = tally.counted("messages received by the remote");
+    if received < u64::from(kills) / 4 {
+        tally.fault(format!("only {received} messages were sent in {kills} lives"));
+    }
 }

@@ -1,4 +1,4 @@
-//! Project tasks: `cargo xtask check`, `interop`, `crash`, `fuzz`, `bench`.
+//! Project tasks: `cargo xtask check`, `interop`, `crash`, `soak`, `fuzz`, `bench`.
 
 mod bench;
 mod check;
@@ -7,6 +7,7 @@ mod layers;
 mod peers;
 mod shell;
 mod shipped;
+mod soak;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
@@ -33,14 +34,33 @@ enum Task {
         #[arg(long)]
         only: Option<String>,
     },
-    /// Kills the shipped `volcanic chat` over and over, and judges what it left on disk.
+    /// Kills and stops the shipped `volcanic chat` over and over, ends it at each of its operations once, gives it bad
+    /// disks and a twin, and judges what it left on disk.
     Crash {
         /// How many kills.
-        #[arg(long, default_value_t = 200)]
+        #[arg(long, default_value_t = 1000)]
         kills: u32,
+        /// From how many operations on a life gets a bad disk.
+        #[arg(long, default_value_t = 60)]
+        disks: u32,
         /// The seed of the run; printed, so that a failure can be repeated.
         #[arg(long)]
         seed: Option<u64>,
+    },
+    /// Every kind of fault, mixed: rounds of `crash` and of the tests of faults. The last line is the verdict.
+    Soak {
+        /// One round, shorter.
+        #[arg(long)]
+        quick: bool,
+        /// Decides every choice; printed, so that a run can be repeated or taken up again.
+        #[arg(long)]
+        seed: Option<u64>,
+        /// The first round; the earlier ones have been run.
+        #[arg(long, default_value_t = 0)]
+        from: u64,
+        /// No round begins after so many minutes.
+        #[arg(long)]
+        minutes: Option<u64>,
     },
     /// What reads bytes from outside, with bytes that nobody wrote: streams, JSON-RPC, cards, tasks.
     Fuzz {
@@ -79,7 +99,13 @@ fn main() -> Result<()> {
         Task::Check => check::run(),
         Task::Layers => layers::run(),
         Task::Interop { quick, only } => peers::interop(quick, only.as_deref()),
-        Task::Crash { kills, seed } => peers::crash(kills, seed),
+        Task::Crash { kills, disks, seed } => {
+            peers::crash(&peers::CrashCounts { kills, disks, long_life: 0 }, seed)
+        }
+        Task::Soak { quick, seed, from, minutes } => {
+            let seed = seed.unwrap_or_else(|| u64::from(std::process::id()));
+            soak::run(&soak::SoakPlan { quick, seed, from, minutes })
+        }
         Task::Bench { what: Bench::Client { quick } } => bench::client(quick),
         Task::Bench { what: Bench::Watches { quick } } => bench::watches(quick),
         Task::Fuzz { seconds, only } => fuzz::run_all(seconds, only.as_deref()),

@@ -36,18 +36,39 @@ pub(crate) fn interop(quick: bool, only: Option<&str>) -> Result<()> {
     run(&mut runner)
 }
 
+/// How often the shipped binary is put to which test.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CrashCounts {
+    /// Kills.
+    pub(crate) kills: u32,
+    /// From how many operations on a life gets a bad disk.
+    pub(crate) disks: u32,
+    /// How many minutes one assistant lives beside all that.
+    pub(crate) long_life: u32,
+}
+
 /// Builds the assistant and runs the crash judge.
-pub(crate) fn crash(kills: u32, seed: Option<u64>) -> Result<()> {
-    build(&["volcanic-cli"])?;
+pub(crate) fn crash(counts: &CrashCounts, seed: Option<u64>) -> Result<()> {
+    build_for_crash()?;
+    run(&mut crash_runner(counts, seed))
+}
+
+/// Builds what the crash judge puts to the test.
+pub(crate) fn build_for_crash() -> Result<()> {
+    build(&["volcanic-cli"])
+}
+
+/// The crash judge.
+pub(crate) fn crash_runner(counts: &CrashCounts, seed: Option<u64>) -> Command {
     let mut runner = runner("crash");
-    runner
-        .arg("--volcanic")
-        .arg(built("debug").join("volcanic"))
-        .args(["--kills", &kills.to_string()]);
+    runner.arg("--volcanic").arg(built("debug").join("volcanic"));
+    runner.args(["--kills", &counts.kills.to_string()]);
+    runner.args(["--disks", &counts.disks.to_string()]);
+    runner.args(["--long-life", &counts.long_life.to_string()]);
     if let Some(seed) = seed {
         runner.args(["--seed", &seed.to_string()]);
     }
-    run(&mut runner)
+    runner
 }
 
 /// Builds packages of ours.

@@ -10,6 +10,12 @@ use anyhow::{Context as _, Result};
 
 use super::scene::Scene;
 
+/// The list of agents, in the workspace.
+pub(super) const AGENTS: &str = ".volcanic/a2a/agents.json";
+
+/// The list of followed tasks, in the workspace.
+const PENDING: &str = ".volcanic/a2a/pending.json";
+
 /// Where received files go.
 const INBOX: &str = "inbox/a2a/demo/";
 
@@ -42,9 +48,7 @@ impl Scene {
             }
         }
         for path in files_below(self.workspace())? {
-            let known = path == ".volcanic/a2a/agents.json"
-                || path == ".volcanic/a2a/pending.json"
-                || told.contains_key(&path);
+            let known = path == AGENTS || path == PENDING || told.contains_key(&path);
             if !known && path.starts_with(INBOX) {
                 faults.push(format!("{path} was received, but no outcome names it"));
             } else if !known {
@@ -60,8 +64,18 @@ impl Scene {
         Ok(faults)
     }
 
-    fn pending(&self) -> Result<Option<serde_json::Value>> {
-        let file = self.workspace().join(".volcanic/a2a/pending.json");
+    /// The left-overs of files that were being written, wherever they are.
+    pub(super) fn stale_files(&self) -> Result<Vec<String>> {
+        let state = self.database().parent().context("the database has no folder")?;
+        let mut files = files_below(self.workspace())?;
+        files.extend(files_below(state)?);
+        files.retain(|path| path.contains("volcanic-tmp"));
+        Ok(files)
+    }
+
+    /// What `pending.json` lists.
+    pub(super) fn pending(&self) -> Result<Option<serde_json::Value>> {
+        let file = self.workspace().join(PENDING);
         if !file.exists() {
             return Ok(None);
         }

@@ -10,7 +10,7 @@ use rusqlite::{Connection, OpenFlags, Params, Row};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::phase::Phase;
+use super::{phase::Phase, scene::Scene};
 
 /// A look at a state.
 #[derive(Debug)]
@@ -59,29 +59,46 @@ impl Judge {
         Ok(Self { connection, _copy: None })
     }
 
-    /// The phases in which something stands.
-    pub(super) fn phases(&self) -> Result<Vec<Phase>> {
-        let mut phases = Vec::new();
-        for phase in Phase::ALL {
-            if let Some(query) = phase.query()
-                && !self.column(query)?.is_empty()
-            {
-                phases.push(phase);
+    /// What stands in a phase, by its id.
+    pub(super) fn standing(&self, phase: Phase, scene: &Scene) -> Result<Vec<String>> {
+        let Some(query) = phase.query() else { return Ok(Vec::new()) };
+        let mut ids = self.column(query)?;
+        if ids.is_empty() {
+            return Ok(ids);
+        }
+        match phase {
+            Phase::SendIntent | Phase::AnswerInFlight => {
+                let journal = scene.journal()?;
+                let has_arrived =
+                    |id: &String| journal.iter().any(|line| line["messageId"] == **id);
+                ids.retain(|id| has_arrived(id) == (phase == Phase::AnswerInFlight));
             }
+            Phase::Watching => ids.retain(|task| !scene.is_over(task)),
+            Phase::Claim => ids.retain(|task| scene.is_over(task)),
+            Phase::Run | Phase::ResultRun => {
+                ids.retain(|key| key.starts_with("a2a") == (phase == Phase::ResultRun));
+            }
+            _ => {}
         }
-        if phases.is_empty() {
-            phases.push(Phase::AtRest);
-        }
-        Ok(phases)
+        Ok(ids)
     }
 
     /// Everything that is not at rest.
     pub(super) fn open_ends(&self) -> Result<Vec<String>> {
         let mut ends = Vec::new();
-        for phase in Phase::ALL {
-            if let Some(query) = phase.query() {
-                ends.extend(self.column(query)?.into_iter().map(|what| format!("{phase}: {what}")));
-            }
+        let open = [
+            ("a message", "SELECT message_id FROM sends WHERE state = 'sending'"),
+            ("a watch", "SELECT task_id || ' ' || state FROM watches WHERE state <> 'done'"),
+            ("a prompt", "SELECT key FROM inbound WHERE consumed_by IS NULL"),
+            ("an answer", "SELECT key FROM outbox WHERE state IN ('queued', 'sending')"),
+            (
+                "a run",
+                "SELECT e.target FROM entries e WHERE e.ends_run = 0
+                 AND e.seq = (SELECT max(seq) FROM entries l WHERE l.target = e.target)",
+            ),
+        ];
+        for (what, query) in open {
+            ends.extend(self.column(query)?.into_iter().map(|id| format!("{what}: {id}")));
         }
         Ok(ends)
     }
@@ -168,7 +185,9 @@ impl Judge {
         for entry in self.entries()? {
             let text = entry.body["text"].as_str().unwrap_or_default();
             let head = match entry.kind() {
-                "tool" => text.lines().find(|line| line.contains(" is completed")),
+                "tool" => text
+                    .lines()
+                    .find(|line| line.contains(" is completed") || line.contains(" is failed")),
                 "user" if entry.body["origin"] == "delivery" => {
                     text.lines().find(|line| line.starts_with("[A2A "))
                 }
@@ -179,6 +198,15 @@ impl Judge {
             }
         }
         Ok(outcomes)
+    }
+
+    /// How many results of calls say that the agent was not there.
+    pub(super) fn unreached(&self) -> Result<usize> {
+        let says_so = |entry: &Entry| {
+            let text = entry.body["text"].as_str().unwrap_or_default();
+            entry.kind() == "tool" && text.starts_with("Could not reach agent ")
+        };
+        Ok(self.entries()?.iter().filter(|entry| says_so(entry)).count())
     }
 
     /// What was to be shown.
@@ -228,7 +256,7 @@ fn run_faults(entries: &[Entry]) -> Vec<String> {
             if !seen.insert(key) {
                 faults.push(format!("prompt {key} entered twice"));
             }
-        } else if entry.ends_run && open.take().is_none() {
+        } else if entry.ends_run && open.take().is_none() && entry.kind() != "reset" {
             faults.push(format!("entry {} ends a run that had ended", entry.seq));
         }
     }
@@ -303,6 +331,8 @@ mod tests {
         let check = |bodies: &[Value], expected: &[&str]| {
             assert_eq!(run_faults(&conversation(bodies)), expected);
         };
+        let reset = json!({ "kind": "reset", "ends": true });
+        check(&[user("a"), answer(), reset, user("b"), answer()], &[]);
         check(&[user("a"), answer(), user("b")], &[]);
         check(&[user("a"), answer(), answer()], &["entry 3 ends a run that had ended"]);
         check(&[user("a"), user("b"), answer()], &["prompt b entered before a was answered"]);

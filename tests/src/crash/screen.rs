@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 
-use super::{CrashReport, judge::Judge};
+use super::{judge::Judge, tally::Tally};
 
 /// What the screen puts before an answer that it may have shown before.
 const LABEL: &str = "(may be a repeat) ";
 
 /// Every answer is on the screen once; again only with the label.
-pub(super) fn judge(judge: &Judge, screen: &str, report: &mut CrashReport) -> Result<()> {
+pub(super) fn judge(judge: &Judge, screen: &str, tally: &mut Tally) -> Result<()> {
     // Some answers read alike, such as that a call was interrupted: as many as there are must be on the screen.
     let mut bodies: BTreeMap<String, usize> = BTreeMap::new();
     for body in judge.answers()? {
@@ -19,14 +19,14 @@ pub(super) fn judge(judge: &Judge, screen: &str, report: &mut CrashReport) -> Re
     for (body, answers) in bodies {
         let labelled = screen.matches(&format!("{LABEL}{body}")).count();
         let plain = screen.matches(&body).count() - labelled;
-        report.repeats += labelled;
+        tally.count("answers shown again with a label", labelled as u64);
         if plain > answers {
-            report.fault(format!(
+            tally.fault(format!(
                 "{answers} answers were shown {plain} times without a label: {body}"
             ));
         }
         if plain + labelled < answers {
-            report.fault(format!("of {answers} answers {} were shown: {body}", plain + labelled));
+            tally.fault(format!("of {answers} answers {} were shown: {body}", plain + labelled));
         }
     }
     Ok(())

@@ -1,0 +1,138 @@
+//! F19: one assistant that lives long while its agent ends, comes back, and stands still. It leaks neither memory nor
+//! descriptors, and nothing gets lost.
+
+use std::{sync::Arc, time::Duration};
+
+use anyhow::{Context as _, Result, ensure};
+use tokio::time::Instant;
+use volcanic_base::Chance;
+use volcanic_testkit::Process;
+
+use super::{
+    aim::below,
+    said::Said,
+    scene::{PATIENCE, Scene},
+    stage::Stage,
+    stops::signal,
+    tally::Tally,
+};
+
+/// Prompts of one conversation, before the next one begins: what is said is kept in memory.
+const PROMPTS: u32 = 20;
+
+/// Memory that may come to what was there after the first quarter of the time, in KiB: caches and the allocator's own.
+const GROWTH: u64 = 16 << 10;
+
+/// Descriptors likewise.
+const MORE_DESCRIPTORS: u64 = 12;
+
+/// Looks of which the middle one is compared.
+const LOOKS: usize = 8;
+
+/// What a process has at a moment.
+#[derive(Debug, Clone, Copy)]
+struct Sample {
+    resident: u64,
+    descriptors: u64,
+}
+
+/// Lets an assistant live for so long.
+pub(super) async fn run(stage: Arc<Stage>, life: Duration, seed: u64) -> Result<Tally> {
+    let mut scene = Scene::prepare(&stage).await?;
+    scene.spoil_agent();
+    let (mut tally, chance) = (Tally::default(), Chance::seeded(seed));
+    let mut chat = scene.chat("1")?.start()?;
+    let id = chat.id().context("the assistant has ended")?;
+    let started = Instant::now();
+    let mut samples = Vec::new();
+    let mut said = 0_u32;
+    while started.elapsed() < life {
+        if said % PROMPTS == PROMPTS - 1 {
+            // A run that it would stop has no answer.
+            scene.until_rest(&mut chat, Duration::ZERO, &mut tally).await?;
+            chat.say("/new").await?;
+        }
+        let word = Said::any(&chance);
+        chat.say(&scene.say(word)).await?;
+        said += 1;
+        trouble(&mut scene, &mut chat, &chance).await?;
+        let pause = Duration::from_millis(300 + below(&chance, 900));
+        ensure!(!chat.ended_within(pause).await, "it ended after {said} prompts");
+        samples.push(sample(id)?);
+    }
+    scene.until_rest(&mut chat, Duration::from_secs(1), &mut tally).await?;
+    samples.push(sample(id)?);
+    let (status, shown) = chat.finish(PATIENCE).await?;
+    scene.saw(shown);
+    if !status.success() {
+        tally.fault(format!("a long life ended with {status}"));
+    }
+    tally.count("prompts of one long life", u64::from(said));
+    compare(&samples, started.elapsed(), &mut tally);
+    scene.verdict(&mut tally)?;
+    if !tally.faults().is_empty() {
+        tally.note(format!("the long life of seed {seed} left {}", scene.keep().display()));
+    }
+    Ok(tally)
+}
+
+/// What the agent does meanwhile.
+async fn trouble(scene: &mut Scene, chat: &mut Process, chance: &Chance) -> Result<()> {
+    let moment = Duration::from_millis(below(chance, 3_000));
+    match below(chance, 8) {
+        0 => {
+            scene.kill_remote().await?;
+            chat.ended_within(moment).await;
+            scene.start_remote().await?;
+        }
+        1 => {
+            let remote = scene.remote_id().context("the remote agent has ended")?;
+            signal("STOP", remote).await?;
+            chat.ended_within(moment).await;
+            signal("CONT", remote).await?;
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+fn sample(process: u32) -> Result<Sample> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let resident = line.and_then(|line| line.split_whitespace().next()).context("no VmRSS")?;
+    let descriptors = std::fs::read_dir(format!("/proc/{process}/fd"))?.count() as u64;
+    Ok(Sample { resident: resident.parse()?, descriptors })
+}
+
+/// Holds the end against the time after the first quarter.
+fn compare(samples: &[Sample], life: Duration, tally: &mut Tally) {
+    let quarter = samples.len() / 4;
+    let (Some(early), Some(late)) = (
+        samples.get(quarter..quarter + LOOKS),
+        samples.len().checked_sub(LOOKS).and_then(|from| samples.get(from..)),
+    ) else {
+        tally.note(format!("too few looks at a long life to compare: {}", samples.len()));
+        return;
+    };
+    let middle = |samples: &[Sample], of: fn(&Sample) -> u64| {
+        let mut values: Vec<u64> = samples.iter().map(of).collect();
+        values.sort_unstable();
+        values[values.len() / 2]
+    };
+    let resident = [early, late].map(|samples| middle(samples, |sample| sample.resident));
+    let descriptors = [early, late].map(|samples| middle(samples, |sample| sample.descriptors));
+    tally.note(format!(
+        "a life of {} s: resident {} KiB after a quarter of it, {} KiB in the end; descriptors {} and {}",
+        life.as_secs(),
+        resident[0],
+        resident[1],
+        descriptors[0],
+        descriptors[1]
+    ));
+    if resident[1] > resident[0] + GROWTH {
+        tally.fault(format!("memory grew from {} to {} KiB", resident[0], resident[1]));
+    }
+    if descriptors[1] > descriptors[0] + MORE_DESCRIPTORS {
+        tally.fault(format!("descriptors grew from {} to {}", descriptors[0], descriptors[1]));
+    }
+}
