@@ -20,7 +20,19 @@ const EDGES: &[(&str, &[&str])] = &[
     ("agent-tools", &["agent-core", "base"]),
     ("a2a-tool", &["agent-core", "a2a-client", "a2a-watch", "a2a-types", "base"]),
     ("store", &["agent-core", "a2a-watch", "a2a-types", "base"]),
-    ("host", &["a2a-client", "a2a-watch", "a2a-tool", "agent-core", "agent-llm", "net", "base"]),
+    (
+        "host",
+        &[
+            "a2a-client",
+            "a2a-watch",
+            "a2a-server",
+            "a2a-tool",
+            "agent-core",
+            "agent-llm",
+            "net",
+            "base",
+        ],
+    ),
     ("cli", HOST),
     ("telegram", HOST),
 ];

@@ -113,11 +113,11 @@ pub const MAX_FILE_BYTES: Key = key(
 pub const SERVER_ENABLED: Key =
     key("A2A__Enabled", Some("false"), "opens the HTTP listener that agents push to")
         .flat("A2A_ENABLED");
-/// How others reach the bot.
+/// How others reach the assistant.
 pub const PUBLIC_URL: Key =
-    key("A2A__PublicUrl", None, "how others reach that listener; pushes need it")
+    key("A2A__PublicUrl", None, "how others reach the listener; pushes need it")
         .flat("A2A_PUBLIC_URL");
-/// Where the bot listens.
+/// Where the assistant listens.
 pub const LISTEN: Key = key("A2A__Listen", Some("127.0.0.1:8080"), "where it listens");
 /// How a line of the log looks.
 pub const LOG_FORMAT: Key = key("Ops__Log__Format", Some("text"), "`text` or `json`");
@@ -161,13 +161,15 @@ pub static ALL: [&Key; 18] = [
 ];
 
 /// Those that the command line reads. It calls agents always, and its model is named where it is started.
-pub static COMMAND_LINE: [&Key; 8] = [
+pub static COMMAND_LINE: [&Key; 10] = [
     &OPENAI_KEY,
     &OPENAI_URL,
     &WAIT_SECONDS,
     &WATCH_TIMEOUT,
     &CARD_TIMEOUT,
     &MAX_FILE_BYTES,
+    &PUBLIC_URL,
+    &LISTEN,
     &LOG_LEVEL,
     &CA_FILE,
 ];

@@ -10,6 +10,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -26,6 +27,7 @@ use crate::environment::{Variables, check_private_folder};
 use crate::keys::{self, HOME, Key};
 use crate::log::LogLevel;
 use crate::model::OpenAiAccess;
+use crate::server::ServerSettings;
 use layers::Layers;
 use problem::as_written;
 
@@ -225,6 +227,16 @@ impl Settings {
             card_timeout: card_timeout?,
             max_file_bytes: max_file_bytes?,
         })
+    }
+
+    /// The half that others call; `None` when something is wrong with it. Whether it is on is for the host to say.
+    pub fn server(&mut self) -> Option<ServerSettings> {
+        let public_url = self.optional(&keys::PUBLIC_URL, web_url);
+        let listen = self.required(&keys::LISTEN, |text| {
+            text.parse::<SocketAddr>()
+                .map_err(|_| "allowed is an address with a port, like `0.0.0.0:8080`".to_owned())
+        });
+        Some(ServerSettings { public_url, listen: listen? })
     }
 
     /// How much is logged; `None` when it cannot be said.

@@ -14,7 +14,9 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use volcanic_a2a_tool::{A2aTool, SessionDelivery, overview};
 use volcanic_a2a_types::MessageId;
-use volcanic_a2a_watch::{WatchDeps, WatchHandle, WatchState, WatchStore, WatchTarget, WatchView};
+use volcanic_a2a_watch::{
+    WatchConfig, WatchDeps, WatchHandle, WatchState, WatchStore, WatchTarget, WatchView,
+};
 use volcanic_agent_core::{
     Model, PlainAnswers, SessionConfig, SessionDeps, SessionHandle, SessionStore, TargetId, Tool,
 };
@@ -27,6 +29,7 @@ use crate::{
     config::CliConfig,
     exit::{OrUsage as _, UsageError},
     home::{Held, Home},
+    pushes::{PushListener, take_pushes},
     remote::transport,
 };
 
@@ -123,9 +126,16 @@ impl Assistant {
                     chance: Arc::clone(&chance),
                     delivery: Arc::new(delivery),
                 };
-                let watches = config.client.watches(model.as_ref());
+                let listener = PushListener::open(&config.server, &mut greeting).await;
+                let watches = WatchConfig {
+                    push_base: listener.as_ref().map(|listener| listener.base.clone()),
+                    ..config.client.watches(model.as_ref())
+                };
                 let watches =
                     volcanic_a2a_watch::spawn(watches, deps, &tracker, stop.child_token());
+                if let Some(listener) = listener {
+                    tracker.spawn(take_pushes(listener, watches.clone(), stop.child_token()));
+                }
                 let tool = config.client.tool(home.workspace.clone());
                 tools.push(Arc::new(A2aTool::new(tool, watches.clone())) as Arc<dyn Tool>);
                 Some(watches)

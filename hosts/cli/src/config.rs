@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use volcanic_host::{
     ClientSettings, ConfigError, EffectiveSetting, HostEnvironment, LogLevel, OpenAiAccess,
-    Settings, Variables, keys,
+    ServerSettings, Settings, Variables, keys,
 };
 
 use crate::exit::UsageError;
@@ -18,6 +18,8 @@ pub struct CliConfig {
     pub openai: OpenAiAccess,
     /// How agents are called and followed.
     pub client: ClientSettings,
+    /// Where agents push to, while others can reach it.
+    pub server: ServerSettings,
     /// `SSL_CERT_FILE`: replaces the system's root certificates.
     pub ca_file: Option<PathBuf>,
     /// `Ops__Log__Level`, if somebody said it: a terminal is for the conversation, so the table's default does not count.
@@ -37,7 +39,7 @@ impl CliConfig {
     pub fn load(variables: &Variables, file: Option<&Path>) -> anyhow::Result<Self> {
         let mut settings = Settings::collect(variables, file, &keys::COMMAND_LINE);
         // All are read before the first `?`, so that all problems are found.
-        let (openai, client) = (settings.openai(), settings.client());
+        let (openai, client, server) = (settings.openai(), settings.client(), settings.server());
         let (level, ca_file) = (settings.log_level(), settings.ca_file());
         let log_level = level.filter(|_| settings.is_said(&keys::LOG_LEVEL));
         let home = settings.home().to_owned();
@@ -48,10 +50,11 @@ impl CliConfig {
                 setting.value = Some(LogLevel::Error.as_str().to_owned());
             }
         }
-        let config = openai.zip(client).map(|(openai, client)| Self {
+        let config = openai.zip(client).zip(server).map(|((openai, client), server)| Self {
             home,
             openai,
             client,
+            server,
             ca_file,
             log_level,
             environment,

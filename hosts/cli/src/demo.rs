@@ -1,5 +1,6 @@
 //! `volcanic demo`: everything on this machine, without a token and without a key.
 
+mod port;
 mod process;
 mod tour;
 
@@ -39,6 +40,7 @@ Try, for example:
   ask demo: report volcanoes    a file comes back
   ask demo: slow 90s tea        a long task: it is followed (/a2a shows it), and
                                 its result arrives by itself
+  ask demo: plan 20s Rome       a question that comes later
 /help lists the commands, Ctrl-C stops, Ctrl-D leaves.";
 
 /// Runs the demo: a conversation on a terminal, else the checked tour.

@@ -15,6 +15,7 @@ mod held;
 mod home;
 mod input;
 mod output;
+mod pushes;
 mod remote;
 mod screen;
 mod serve;

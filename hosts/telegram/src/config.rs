@@ -3,7 +3,6 @@
 #[cfg(test)]
 mod tests;
 
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use jiff::tz::TimeZone;
@@ -11,7 +10,7 @@ use url::Url;
 use volcanic_base::{Secret, with_causes};
 use volcanic_host::{
     BOT_STATE, BOT_WORKSPACES, ClientSettings, ConfigError, EffectiveSetting, LogLevel,
-    ModelChoice, OpenAiAccess, Settings, Variables, keys, web_url,
+    ModelChoice, OpenAiAccess, ServerSettings, Settings, Variables, keys, web_url,
 };
 
 /// Everything the bot is told.
@@ -55,15 +54,6 @@ impl BotConfig {
         };
         vec![warning.to_owned()]
     }
-}
-
-/// Settings of the A2A server half.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ServerSettings {
-    /// How others reach this bot.
-    pub public_url: Option<Url>,
-    /// Where it listens.
-    pub listen: SocketAddr,
 }
 
 /// How the log looks.
@@ -134,11 +124,7 @@ fn bot_config(settings: &mut Settings) -> Option<BotConfig> {
     let calls = settings.required(&keys::CLIENT_ENABLED, flag);
     let client = settings.client();
     let serves = settings.required(&keys::SERVER_ENABLED, flag);
-    let public_url = settings.optional(&keys::PUBLIC_URL, web_url);
-    let listen = settings.required(&keys::LISTEN, |text| {
-        text.parse::<SocketAddr>()
-            .map_err(|_| "allowed is an address with a port, like `0.0.0.0:8080`".to_owned())
-    });
+    let server = settings.server();
     let format =
         settings.required(&keys::LOG_FORMAT, |text| match text.to_ascii_lowercase().as_str() {
             "text" => Ok(LogFormat::Text),
@@ -158,7 +144,7 @@ fn bot_config(settings: &mut Settings) -> Option<BotConfig> {
         api_url: api_url?,
         time_zone: time_zone?,
         client: calls?.then_some(client?),
-        server: serves?.then_some(ServerSettings { public_url, listen: listen? }),
+        server: serves?.then_some(server?),
         log: LogSettings { format: format?, level: level? },
         ca_file,
     })

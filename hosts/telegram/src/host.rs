@@ -14,8 +14,8 @@ use volcanic_a2a_watch::{WatchConfig, WatchDeps, WatchHandle};
 use volcanic_agent_core::{Model, SessionStore, TargetId};
 use volcanic_base::{Backoff, Chance, Clock, ConfinedDir, DirLock, SystemClock};
 use volcanic_host::{
-    BOT_STATE, BOT_WORKSPACES, ClientSettings, DATABASE, HostEnvironment, agent_transport,
-    build_model, key_resolver, private_folder,
+    BOT_STATE, BOT_WORKSPACES, ClientSettings, DATABASE, HostEnvironment, WatchPushes,
+    agent_transport, build_model, key_resolver, open_listener, private_folder,
 };
 use volcanic_store::Store;
 
@@ -25,7 +25,6 @@ use crate::command::MENU;
 use crate::config::BotConfig;
 use crate::held::{tell_held, tell_unwritable};
 use crate::intake::Intake;
-use crate::push::{WatchPushes, open_listener};
 use crate::receive::{ReceiveEnd, ReceivePauses, Receiver};
 
 /// How long a poll waits for updates. Shorter than what middle boxes cut.

@@ -15,11 +15,10 @@ mod incoming;
 mod intake;
 mod markdown;
 mod outbox;
-mod push;
 mod receive;
 
 pub use api::{ApiError, BotClient, MenuCommand};
-pub use config::{BotConfig, LoadedConfig, LogFormat, LogSettings, ServerSettings, load_config};
+pub use config::{BotConfig, LoadedConfig, LogFormat, LogSettings, load_config};
 pub use host::run_bot;
 pub use markdown::{
     Entity, EntityKind, FormattedText, MAX_MESSAGE_UNITS, render_markdown, split_text,

@@ -3,10 +3,11 @@
 //! No text that a check expects stands in this program: each step draws a random word, sends it through the assistant
 //! to the remote agent, and looks for it in the remote's journal and on the screen.
 
+mod long;
+
 use std::{
     ffi::OsString,
     io::Write,
-    os::unix::process::ExitStatusExt as _,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -19,13 +20,10 @@ use tokio::{
 };
 use volcanic_base::Chance;
 
-use super::process::{Process, Program};
-
-/// How long the remote's long task takes, in seconds: long enough that the assistant is dead before it is done.
-const LONG: u64 = 3;
-
-/// The title of the step whose result is looked at once more at the end.
-const LONG_TASK: &str = "a long task, with the assistant killed in the middle";
+use super::{
+    port::Port,
+    process::{Process, Program},
+};
 
 /// The name under which the assistant knows the remote agent.
 const AGENT: &str = "demo";
@@ -63,8 +61,10 @@ pub async fn run_tour(deps: &TourDeps<'_>, screen: &mut (dyn Write + Send)) -> R
     tour.step("a quick task", Tour::quick_task).await?;
     tour.step("a question asked and answered", Tour::question).await?;
     tour.step("a file received", Tour::file).await?;
-    tour.step(LONG_TASK, Tour::survives_kill).await?;
+    tour.step(long::TITLE, Tour::survives_kill).await?;
     tour.step("a failure", Tour::failure).await?;
+    tour.step("a result that the agent pushes", Tour::pushed).await?;
+    tour.step("a question that comes later", Tour::later_question).await?;
     tour.end().await?;
     writeln!(screen, "\nAll of it happened, in {:.1} s.", started.elapsed().as_secs_f32())?;
     Ok(())
@@ -78,6 +78,8 @@ struct Tour<'a> {
     remote_url: String,
     /// Absent only while it is down.
     chat: Option<Process>,
+    /// Where the remote pushes to, whenever the assistant runs.
+    pushes: Port,
     /// The word of the result that was delivered after the kill.
     delivered: Option<String>,
     number: u32,
@@ -95,8 +97,9 @@ impl<'a> Tour<'a> {
         let agents = json!([{ "name": AGENT, "url": remote_url }]);
         std::fs::write(settings.join("agents.json"), agents.to_string())
             .context("failed to write agents.json")?;
-        let chat = Some(start_chat(deps)?);
-        Ok(Self { deps, screen, remote, remote_url, chat, delivered: None, number: 0 })
+        let pushes = Port::reserve().context("failed to find a port for pushes")?;
+        let chat = Some(start_chat(deps, &pushes)?);
+        Ok(Self { deps, screen, remote, remote_url, chat, pushes, delivered: None, number: 0 })
     }
 
     async fn step(
@@ -159,34 +162,6 @@ impl<'a> Tour<'a> {
         self.journal_has(&word)
     }
 
-    async fn survives_kill(&mut self) -> Result<()> {
-        let word = self.word();
-        self.say(&format!("ask {AGENT}: slow {LONG}s {word}")).await?;
-        let line = self.shown("the task's id", |line| task_in(line).is_some()).await?;
-        let task = task_in(&line).context("the hand-over names no task")?.to_owned();
-        self.shown("that the result will come by itself", |line| {
-            line.contains("will be delivered")
-        })
-        .await?;
-
-        let killed = self.chat.take().context("the assistant does not run")?;
-        let status = killed.kill().await?;
-        ensure!(
-            status.signal() == Some(9),
-            "the assistant was to be killed, but ended with {status}"
-        );
-        writeln!(self.screen, "   (kill -9: the assistant is gone; the remote works on)")?;
-        let wait = format!("{}s", LONG + self.deps.patience.as_secs());
-        let waited = self.volcanic(["status", AGENT, &task, "--wait", &wait]).await?;
-        ensure!(waited.contains(&word), "the remote did not finish its task: {waited}");
-
-        writeln!(self.screen, "   (the remote is done; the assistant is started again)")?;
-        self.chat = Some(start_chat(self.deps)?);
-        self.answer_with(&word).await?;
-        self.delivered = Some(word.clone());
-        self.journal_has(&word)
-    }
-
     async fn failure(&mut self) -> Result<()> {
         let word = self.word();
         self.say(&format!("ask {AGENT}: fail {word}")).await?;
@@ -200,24 +175,8 @@ impl<'a> Tour<'a> {
         let chat = self.chat.take().context("the assistant does not run")?;
         let (status, lines) = chat.finish(self.deps.patience).await?;
         ensure!(status.success(), "the assistant ended with {status}");
-        self.delivered_once(&lines).await.with_context(|| format!("step 5, {LONG_TASK}"))?;
+        self.delivered_once(&lines).await.with_context(|| format!("step 5, {}", long::TITLE))?;
         self.remote.kill().await.map(drop)
-    }
-
-    /// Looks for the result of the long task in all that was shown since the restart, and for what is left of it.
-    async fn delivered_once(&mut self, lines: &[String]) -> Result<()> {
-        let word = self.delivered.take().context("nothing was delivered")?;
-        let times = lines.iter().filter(|line| line.contains(&word)).count();
-        ensure!(
-            times == 1,
-            "the result with {word} was to be shown once, but was shown {times} times"
-        );
-        let watches = self.volcanic(["watches"]).await?;
-        ensure!(
-            !watches.contains(&word) && !watches.contains(AGENT),
-            "a watch is left over: {watches}"
-        );
-        Ok(())
     }
 
     /// A word nobody can know beforehand.
@@ -262,7 +221,7 @@ impl<'a> Tour<'a> {
         let mut command = Command::new(&self.deps.assistant);
         command.args(arguments).arg("--workspace").arg(self.deps.folder.join(WORKSPACE));
         command.env_clear().env("VOLCANIC_HOME", self.deps.folder.join(HOME)).kill_on_drop(true);
-        let within = self.deps.patience * 2 + Duration::from_secs(LONG);
+        let within = self.deps.patience * 2 + long::TAKES;
         let output =
             timeout(within, command.output()).await.context("the command took too long")??;
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
@@ -294,14 +253,16 @@ pub(super) async fn start_remote(deps: &TourDeps<'_>) -> Result<(Process, String
     Ok((remote, url.to_owned()))
 }
 
-/// Starts the assistant: a chat without a terminal over the demo's workspace.
-fn start_chat(deps: &TourDeps<'_>) -> Result<Process> {
+/// Starts the assistant: a chat without a terminal over the demo's workspace, which agents can push to.
+fn start_chat(deps: &TourDeps<'_>, pushes: &Port) -> Result<Process> {
     let arguments = ["chat", "--model", "scripted", "--workspace"].map(OsString::from);
     let mut arguments = Vec::from(arguments);
     arguments.push(deps.folder.join(WORKSPACE).into());
     let environment = vec![
         ("VOLCANIC_HOME", deps.folder.join(HOME).into()),
         ("A2AClient__WaitSeconds", "1".into()),
+        ("A2A__Listen", pushes.address().to_string().into()),
+        ("A2A__PublicUrl", format!("http://{}", pushes.address()).into()),
     ];
     Process::start(Program {
         name: "the assistant",

@@ -20,6 +20,14 @@ const RULES: &[(&str, &str)] = &[
     ),
     ("slow", "[[rule]]\nwhen = '^slow (\\d+)s (.+)$'\nafter = \"${1}s\"\nsay = \"done: $2\"\n"),
     ("fail", "[[rule]]\nwhen = '^fail (.+)$'\nfail = \"$1\"\n"),
+    (
+        "plan",
+        "[[rule]]\nname = \"plan\"\nwhen = '^plan (\\d+)s (.+)$'\nafter = \"${1}s\"\nask = \"Which day for $2?\"\n",
+    ),
+    (
+        "planned",
+        "[[rule]]\nanswer_to = \"plan\"\nafter = \"${1}s\"\nsay = \"Planned $2 for $answer.\"\n",
+    ),
 ];
 
 struct Stage {
@@ -101,7 +109,7 @@ async fn everything_happens() {
 async fn with_the_rules_below() {
     let (screen, ran) = Stage::with_rule("none", "").run().await;
     ran.unwrap_or_else(|missing| panic!("{missing}\n{screen}"));
-    for step in 1..=6 {
+    for step in 1..=8 {
         assert!(screen.contains(&format!("\n{step}. ")), "{screen}");
     }
     assert!(screen.contains("kill -9") && screen.contains("All of it happened"), "{screen}");
@@ -153,6 +161,24 @@ async fn a_failure_gone_wrong_is_missed_in_step_6() {
     tokio::join!(
         step_6_a_failure_that_is_told_as_a_success(),
         step_6_a_failure_without_its_reason()
+    );
+}
+
+#[tokio::test]
+async fn a_push_gone_wrong_is_missed_in_step_7() {
+    tokio::join!(
+        step_7_an_assistant_that_nobody_can_reach(),
+        step_7_an_agent_that_calls_somebody_else()
+    );
+}
+
+#[tokio::test]
+async fn a_later_question_gone_wrong_is_missed_in_step_8() {
+    tokio::join!(
+        step_8_a_question_that_comes_at_once(),
+        step_8_a_question_about_something_else(),
+        step_8_an_outcome_that_comes_at_once(),
+        step_8_an_answer_that_gets_lost()
     );
 }
 
@@ -277,4 +303,39 @@ async fn step_6_a_failure_that_is_told_as_a_success() {
 async fn step_6_a_failure_without_its_reason() {
     let rule = "[[rule]]\nwhen = '^fail (.+)$'\nfail = \"no\"\n";
     Stage::with_rule("fail", rule).misses(6, "did not show an answer with w").await;
+}
+
+async fn step_7_an_assistant_that_nobody_can_reach() {
+    let mut stage = Stage::new();
+    stage.assistant = stage.script("unset A2A__PublicUrl; exec @real \"$@\"");
+    stage.misses(7, "the remote was to push, but its task is followed by").await;
+}
+
+async fn step_7_an_agent_that_calls_somebody_else() {
+    let mut stage = Stage::new();
+    let nobody = nobody().await;
+    stage.assistant = stage.script(&format!("export A2A__PublicUrl={nobody}; exec @real \"$@\""));
+    stage.misses(7, "did not show an answer with w").await;
+}
+
+async fn step_8_a_question_that_comes_at_once() {
+    let rule =
+        "[[rule]]\nname = \"plan\"\nwhen = '^plan (\\d+)s (.+)$'\nask = \"Which day for $2?\"\n";
+    Stage::with_rule("plan", rule).misses(8, "that the result will come by itself").await;
+}
+
+async fn step_8_a_question_about_something_else() {
+    let rule = "[[rule]]\nname = \"plan\"\nwhen = '^plan (\\d+)s (.+)$'\nafter = \"${1}s\"\nask = \"Which day?\"\n";
+    Stage::with_rule("plan", rule).misses(8, "did not show a question about w").await;
+}
+
+async fn step_8_an_outcome_that_comes_at_once() {
+    let rule = "[[rule]]\nanswer_to = \"plan\"\nsay = \"Planned $2 for $answer.\"\n";
+    Stage::with_rule("planned", rule).misses(8, "that the result will come by itself").await;
+}
+
+async fn step_8_an_answer_that_gets_lost() {
+    let rule =
+        "[[rule]]\nanswer_to = \"plan\"\nafter = \"${1}s\"\nsay = \"Planned $2 for some day.\"\n";
+    Stage::with_rule("planned", rule).misses(8, "did not show an outcome with w").await;
 }

@@ -1,21 +1,31 @@
-//! The listener that agents push to.
+//! The half that others call, as far as there is one: where it listens, and the way of pushes to watches.
 
 use std::net::SocketAddr;
 
 use async_trait::async_trait;
 use tokio::net::TcpListener;
+use url::Url;
 use volcanic_a2a_server::PushReceiver;
 use volcanic_a2a_watch::WatchHandle;
 
+/// Settings of the A2A server half.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerSettings {
+    /// How others reach this assistant; nobody pushes without it.
+    pub public_url: Option<Url>,
+    /// Where it listens.
+    pub listen: SocketAddr,
+}
+
 /// Hands pushes to the watches.
 #[derive(Debug)]
-pub(crate) struct WatchPushes {
+pub struct WatchPushes {
     watches: WatchHandle,
 }
 
 impl WatchPushes {
     /// For these watches.
-    pub(crate) fn new(watches: WatchHandle) -> Self {
+    pub fn new(watches: WatchHandle) -> Self {
         Self { watches }
     }
 }
@@ -30,7 +40,7 @@ impl PushReceiver for WatchPushes {
 /// An error while the listener is opened.
 #[derive(Debug, thiserror::Error)]
 #[error("failed to listen on {address} (A2A__Listen)")]
-pub(crate) struct ListenError {
+pub struct ListenError {
     address: SocketAddr,
     #[source]
     source: std::io::Error,
@@ -40,6 +50,6 @@ pub(crate) struct ListenError {
 ///
 /// # Errors
 /// [`ListenError`], which names the address.
-pub(crate) async fn open_listener(address: SocketAddr) -> Result<TcpListener, ListenError> {
+pub async fn open_listener(address: SocketAddr) -> Result<TcpListener, ListenError> {
     TcpListener::bind(address).await.map_err(|source| ListenError { address, source })
 }
