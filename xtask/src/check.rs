@@ -3,11 +3,12 @@
 use anyhow::{Context as _, Result};
 
 use crate::shell::{self, command};
-use crate::{layers, shipped};
+use crate::{layers, mutants, shipped};
 
 pub(crate) fn run() -> Result<()> {
     layers::run()?;
     shipped::run()?;
+    mutants::check()?;
     shell::run(command("cargo").args(["fmt", "--all", "--check"]))?;
     // Of a workspace of their own, and held by their lock alone: nothing here can break them.
     let peers = ["fmt", "--check", "--manifest-path", "bench/peers/Cargo.toml"];

@@ -1,9 +1,10 @@
-//! Project tasks: `cargo xtask check`, `interop`, `crash`, `soak`, `fuzz`, `bench`.
+//! Project tasks: `cargo xtask check`, `interop`, `crash`, `soak`, `fuzz`, `mutants`, `bench`.
 
 mod bench;
 mod check;
 mod fuzz;
 mod layers;
+mod mutants;
 mod peers;
 mod shell;
 mod shipped;
@@ -71,6 +72,11 @@ enum Task {
         #[arg(long)]
         only: Option<String>,
     },
+    /// Breaks the product in ways that must not pass, one at a time, and sees which test says so.
+    Mutants {
+        /// Only this one.
+        name: Option<String>,
+    },
     /// How fast something is, and what it takes; see `bench/README.md`.
     Bench {
         #[command(subcommand)]
@@ -108,6 +114,7 @@ fn main() -> Result<()> {
         }
         Task::Bench { what: Bench::Client { quick } } => bench::client(quick),
         Task::Bench { what: Bench::Watches { quick } } => bench::watches(quick),
+        Task::Mutants { name } => mutants::run(name.as_deref()),
         Task::Fuzz { seconds, only } => fuzz::run_all(seconds, only.as_deref()),
     }
 }

@@ -1,5 +1,7 @@
 //! A process that ends in good order, or is killed, between an outcome that is told and the note that it was.
 
+use std::sync::{Arc, Mutex};
+
 use serde_json::json;
 use volcanic_a2a_watch::{SendEnd, SendError, SendState, SettleTicket, WatchState};
 
@@ -41,6 +43,19 @@ async fn outcome_that_is_delivered_while_the_process_ends_leaves_no_watch() {
     world.shut_down().await;
     assert_eq!((world.states(), world.pending()), (vec![WatchState::Done], Some(json!([]))));
     check_told_once(world, 1).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn outcome_enters_its_conversation_while_the_watch_is_claimed_and_not_over() {
+    let world = World::new(Agent::new(WORKING));
+    world.hand_over().await;
+    world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Lisbon");
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let (store, sees) = (Arc::clone(&world.store), Arc::clone(&seen));
+    world.chat.before_deliver(move || sees.lock().unwrap().push(store.all_watches()[0].state));
+    world.chat.wait_for(1).await;
+    assert_eq!(*seen.lock().unwrap(), [WatchState::Claimed]);
+    world.reach(&[WatchState::Done]).await;
 }
 
 #[tokio::test(start_paused = true)]
