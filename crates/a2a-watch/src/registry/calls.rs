@@ -179,7 +179,7 @@ impl Registry {
     fn give_overdue_up(&mut self, origin: &str) {
         let (now, config) = (self.now(), &self.context.config);
         let is_overdue = |id: &&WatchId| {
-            self.watches.get(*id).is_some_and(|followed| followed.watch.is_overdue(now, config))
+            self.watches.get(id).is_some_and(|followed| followed.watch.is_overdue(now, config))
         };
         let overdue: Vec<_> = self.origins.waiting(origin).filter(is_overdue).cloned().collect();
         for id in overdue {

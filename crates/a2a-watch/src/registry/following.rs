@@ -142,7 +142,7 @@ mod tests {
         assert_eq!(ids(watches.of_target(&one)), ["3"]);
         assert_eq!(ids(watches.of_workspace(Path::new("/a"))), ["2"]);
         assert!(watches.remove(&WatchId::new("2")).is_some());
-        assert!(watches.of_target.get(&two).is_none() && watches.of_workspace.len() == 1);
+        assert!(!watches.of_target.contains_key(&two) && watches.of_workspace.len() == 1);
         assert!(watches.remove(&WatchId::new("2")).is_none());
     }
 
