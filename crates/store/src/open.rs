@@ -173,7 +173,9 @@ fn prepare_writer(connection: &Connection) -> rusqlite::Result<()> {
 /// The format of the file; 0 for an empty one.
 fn format_of(path: &Path, connection: &Connection) -> Result<i64, StoreOpenError> {
     let told = |source| describe(path, source);
-    let number = |sql| connection.query_row(sql, [], |row| row.get::<_, i64>(0)).map_err(told);
+    // At one moment: another process may be making the database just now.
+    let moment = connection.unchecked_transaction().map_err(told)?;
+    let number = |sql| moment.query_row(sql, [], |row| row.get::<_, i64>(0)).map_err(told);
     let application = number("PRAGMA application_id")?;
     let found = number("PRAGMA user_version")?;
     let objects = number("SELECT count(*) FROM sqlite_schema")?;

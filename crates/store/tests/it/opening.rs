@@ -174,3 +174,27 @@ async fn database_of_the_first_format_is_brought_up_to_date_with_what_it_holds()
     let send = &store.open_sends().await.unwrap()[0];
     assert_eq!((send.sought_since, &send.answered), (None, &None));
 }
+
+#[test]
+fn reader_that_comes_while_the_database_is_made_takes_it_for_none_of_another_program() {
+    for _ in 0..40 {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("state.db");
+        let reader = {
+            let path = path.clone();
+            std::thread::spawn(move || {
+                loop {
+                    match Store::open_read_only(&path) {
+                        Ok(_) => return Ok(()),
+                        Err(
+                            StoreOpenError::Missing { .. } | StoreOpenError::Older { found: 0, .. },
+                        ) => {}
+                        Err(error) => return Err(error.to_string()),
+                    }
+                }
+            })
+        };
+        drop(open(&path).unwrap());
+        assert_eq!(reader.join().unwrap(), Ok(()));
+    }
+}
