@@ -223,7 +223,7 @@ impl<'de> WireItem<'de> for Part {
 impl Part {
     /// Reads the part with the quick parser, into one that holds nothing. One with two contents, or with broken base64, is
     /// unusual.
-    fn fill<'de>(&mut self, quick: &mut Quick<'de>, reading: &Reading) -> quick::Result<()> {
+    fn fill(&mut self, quick: &mut Quick<'_>, reading: &Reading) -> quick::Result<()> {
         let mut filename = Member::<kind::Optional, _>::new();
         let mut media_type = Member::<kind::Optional, _>::new();
         let mut metadata = Member::<kind::Optional, _>::new();

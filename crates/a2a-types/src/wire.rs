@@ -371,9 +371,9 @@ macro_rules! wire_object {
 
         impl $name {
             /// Reads the object with the quick parser, into a blank one.
-            pub(crate) fn fill_object<'de>(
+            pub(crate) fn fill_object(
                 &mut self,
-                quick: &mut $crate::wire::quick::Quick<'de>,
+                quick: &mut $crate::wire::quick::Quick<'_>,
                 reading: &$crate::wire::Reading,
             ) -> $crate::wire::quick::Result<()> {
                 $(let $field = $crate::wire::Member::<$crate::wire::kind::$kind, $type>::new();)*

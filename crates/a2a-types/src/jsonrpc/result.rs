@@ -13,7 +13,9 @@ use crate::wire::{
 /// Reads the result of the response to the request `id`, as an answer of A2A 1.0.
 pub(crate) fn read_result<'de, T: WireItem<'de>>(json: &'de str, id: &RpcId) -> Option<T> {
     let mut result = None;
-    fill_result(&mut result, json, id).ok()?;
+    if fill_result(&mut result, json, id).is_err() {
+        result = None;
+    }
     result
 }
 

@@ -84,7 +84,8 @@ impl<'de> Quick<'de> {
     /// Takes a token of one byte.
     #[inline]
     fn take(&mut self, byte: u8) -> Result<()> {
-        if self.peek() != byte {
+        // It is what comes next, mostly, and there is no space before it.
+        if self.text.as_bytes().get(self.at) != Some(&byte) && self.peek_after_space() != byte {
             return Err(Unusual);
         }
         self.at += 1;
@@ -261,19 +262,17 @@ impl<'de> Quick<'de> {
         let mut at = mark;
         loop {
             if text.capacity() - text.len() < BLOCK && text.len() >= LONG {
-                // Growing by and by would move it again and again. Escapes never are shorter than what they stand for.
-                let end = end_of_string(bytes, at).ok_or(Unusual)?;
-                text.reserve_exact(end - at + BLOCK);
+                // Growing by and by would move it again and again.
+                text.reserve_exact(bytes.len() - at + BLOCK);
             }
             // What lies between two escapes is mostly no longer than a few words.
             let rest = bytes.get(at..).ok_or(Unusual)?;
-            let length = match rest.first_chunk::<NEAR>() {
-                Some(near) => copy_near(near, &mut text),
-                None => {
-                    let length = find_in_words(rest).ok_or(Unusual)?;
-                    text.extend_from_slice(&rest[..length]);
-                    length
-                }
+            let length = if let Some(near) = rest.first_chunk::<NEAR>() {
+                copy_near(near, &mut text)
+            } else {
+                let length = find_in_words(rest).ok_or(Unusual)?;
+                text.extend_from_slice(&rest[..length]);
+                length
             };
             at += length;
             match *bytes.get(at).ok_or(Unusual)? {
@@ -298,6 +297,9 @@ impl<'de> Quick<'de> {
             }
         }
         self.at = at + 1;
+        if text.capacity() > LONG && text.capacity() / 2 > text.len() {
+            text.shrink_to_fit();
+        }
         String::from_utf8(text).map_err(|_| Unusual)
     }
 
