@@ -28,8 +28,7 @@ fn keys_that_only_another_host_reads_are_left_alone() {
             ("telegram__model", "x"),
             ("Telegram__Model", "y"),
             ("Telegram__NoSuchThing", "x"),
-            ("A2A__Listen", "nowhere"),
-            ("A2A__NoSuchThing", "x"),
+            ("A2A__Enabled", "perhaps"),
             ("A2AClient__Enabled", "maybe"),
             ("A2A_CLIENT_ENABLED", "maybe not"),
             ("Ops__Log__Format", "loud"),
@@ -37,9 +36,10 @@ fn keys_that_only_another_host_reads_are_left_alone() {
         None,
     )
     .expect("none of it is read");
-    let error = load(&[("A2AClient__NoSuchThing", "x"), ("Ops__Log__Colour", "x")], None);
-    let error = error.expect_err("the sections are read");
-    assert_eq!(error.problems.len(), 2, "{error}");
+    let unknown =
+        ["A2AClient__NoSuchThing", "A2A__NoSuchThing", "Ops__Log__Colour"].map(|name| (name, "x"));
+    let error = load(&unknown, None).expect_err("the sections are read");
+    assert_eq!(error.problems.len(), 3, "{error}");
 }
 
 #[test]

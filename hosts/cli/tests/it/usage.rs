@@ -92,10 +92,23 @@ async fn settings_of_the_bot_are_left_alone() {
         ("TELEGRAM_ALLOWED_USER_IDS", "nobody"),
         ("Telegram__Model", "x"),
         ("A2A_ENABLED", "true"),
-        ("A2A__Listen", "here"),
         ("A2AClient__Enabled", "false"),
     ];
     world.run_with(&["agents"], &variables).await.check(0, &["No agents."]);
+}
+
+#[tokio::test]
+async fn a_chat_whose_port_for_pushes_is_taken_says_so_and_goes_on() {
+    let world = World::new();
+    let other = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = other.local_addr().unwrap().to_string();
+    let variables = [("A2A__PublicUrl", "https://me.example"), ("A2A__Listen", address.as_str())];
+    let told = format!("Agents cannot push, so they are asked: failed to listen on {address}");
+    world.run_with(&["chat"], &variables).await.check(0, &[&told]);
+    drop(other);
+    let chat = world.run_with(&["chat"], &variables).await;
+    chat.check(0, &[]);
+    assert!(!format!("{chat:?}").contains("Agents cannot push"), "{chat:?}");
 }
 
 #[tokio::test]
