@@ -126,8 +126,8 @@ fn read(patch: PathBuf) -> Result<Mutant> {
     let (killers, what): (Vec<_>, Vec<_>) = head.partition(|line| line.starts_with(KILLED_BY));
     let killers = killers.into_iter().map(|line| {
         let named = line.trim_start_matches(KILLED_BY).split_once(' ');
-        let (package, test) = named.with_context(|| format!("{name}: `{line}` names no test"))?;
-        Ok((package.to_owned(), test.trim().to_owned()))
+        let (package, of) = named.with_context(|| format!("{name}: `{line}` names no test"))?;
+        Ok((package.to_owned(), of.trim().to_owned()))
     });
     let killers: BTreeSet<_> = killers.collect::<Result<_>>()?;
     if killers.is_empty() {
