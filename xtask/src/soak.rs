@@ -154,7 +154,7 @@ fn tell(command: &mut Command) -> Result<Told> {
     Ok(Told { is_well: status.success(), last, passed })
 }
 
-/// A round's own seed (the finisher of SplitMix64).
+/// A round's own seed (the finisher of `SplitMix64`).
 fn mix(seed: u64, round: u64) -> u64 {
     let mut value = seed.wrapping_add(round.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

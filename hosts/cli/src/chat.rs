@@ -437,7 +437,7 @@ impl Chat {
         if let Err(error) = &shown {
             tracing::warn!(error = %with_causes(error), "answers could not be shown and are tried again");
         }
-        self.disk.note_shown(shown.map_err(|error| with_causes(&error).to_string()));
+        self.disk.note_shown(shown.map_err(|error| with_causes(&error)));
         Ok(())
     }
 }

@@ -51,7 +51,7 @@ pub(super) async fn round(stage: Arc<Stage>, kills: u32, seed: u64) -> Result<Ta
         let _ = std::fs::remove_file(&log);
         live_and_die(&mut scene, &chance, aim, kill, &mut tally).await?;
         let judge = Judge::of_the_dead(scene.database())?;
-        before = count_phases(&scene, &judge, before, &log, &mut tally)?;
+        before = count_phases(&scene, &judge, &before, &log, &mut tally)?;
         scene.note_in_flight(&judge)?;
         let faults = judge.standing_faults()?.into_iter().chain(scene.pending_faults());
         tally.faults_of(&format!("seed {seed}, after kill {kill} ({aim:?})"), faults);
@@ -151,7 +151,7 @@ async fn seen(scene: &Scene, chat: &mut Process, phase: Phase, within: Duration)
 fn count_phases(
     scene: &Scene,
     judge: &Judge,
-    before: Standing,
+    before: &Standing,
     log: &Path,
     tally: &mut Tally,
 ) -> Result<Standing> {

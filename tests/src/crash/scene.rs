@@ -17,7 +17,7 @@ use volcanic_testkit::{Process, Program};
 use super::{folders, journal, judge::Judge, said::Said, screen, stage::Stage, tally::Tally};
 
 /// How long a program has for what it does in a moment when nothing else runs.
-pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// How long the assistant has to bring everything to rest.
 const SETTLING: Duration = Duration::from_secs(150);
@@ -92,7 +92,7 @@ impl Scene {
         let line = remote.line(PATIENCE, "its address", |line| line.contains("http://")).await?;
         let mut words = line.split_whitespace();
         let url = words.find_map(|word| word.strip_prefix("http://")).context("no address")?;
-        self.address = url.trim_end_matches('/').to_owned();
+        url.trim_end_matches('/').clone_into(&mut self.address);
         self.remote = Some(remote);
         Ok(())
     }
