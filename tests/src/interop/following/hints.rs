@@ -97,9 +97,13 @@ mod tests {
         let subscriber = tracing_subscriber::registry().with(hints.layer());
         tracing::subscriber::with_default(subscriber, || {
             let target = "t1";
-            tracing::info!(target: "volcanic_a2a_watch::x", task.id = %target, told = Some("completed"), found_by = "push", "x");
-            tracing::info!(target: "volcanic_a2a_watch::x", task.id = %target, "nothing of the kind");
-            tracing::info!(target: "volcanic_net", task.id = %target, found_by = "poll", "x");
+            tracing::info!(
+                target: "volcanic_a2a_watch::x",
+                { task.id = %target, told = Some("completed"), found_by = "push" },
+                "x"
+            );
+            tracing::info!(target: "volcanic_a2a_watch::x", { task.id = %target }, "nothing of the kind");
+            tracing::info!(target: "volcanic_net", { task.id = %target, found_by = "poll" }, "x");
         });
         let found = Found { task: "t1".into(), told: "completed".into(), by: "push".into() };
         assert_eq!(hints.of("t1"), [found]);
