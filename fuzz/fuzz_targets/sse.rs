@@ -4,9 +4,12 @@
 use libfuzzer_sys::fuzz_target;
 use volcanic_a2a_types::{SseDecoder, SseError, SseEvent, SseLimits};
 
-const LIMITS: SseLimits = SseLimits { max_event: 4096, max_line: 1024, max_comment: 256, max_kept: 2048 };
+const LIMITS: SseLimits =
+    SseLimits { max_event: 4096, max_line: 1024, max_comment: 256, max_kept: 2048 };
 
-fn decode<'b>(pieces: impl Iterator<Item = &'b [u8]>) -> (Vec<SseEvent<'static>>, Option<SseError>) {
+fn decode<'b>(
+    pieces: impl Iterator<Item = &'b [u8]>,
+) -> (Vec<SseEvent<'static>>, Option<SseError>) {
     let mut decoder = SseDecoder::new(LIMITS);
     let mut events = Vec::new();
     let mut take = |decoder: &mut SseDecoder| loop {
