@@ -228,6 +228,7 @@ impl Chat {
         Ok(())
     }
 
+    /// Waits until nothing is left to do, or what is left cannot be kept: to try that again is up to the caller.
     async fn until_idle(&mut self) -> Result<()> {
         let session = self.assistant.session().clone();
         let idle = session.wait_idle();
@@ -238,7 +239,7 @@ impl Chat {
                 event = self.events.recv() => self.on_event(event).await?,
                 Some(file) = self.files.recv() => self.screen.line(&file).await?,
                 () = self.held.changed() => self.held.tell(&mut self.screen).await?,
-                news = self.disk.news() => self.on_disk(news).await?,
+                news = self.disk.news() => self.tell_disk(news).await?,
                 () = &mut idle => return Ok(()),
             }
         }
@@ -246,13 +247,17 @@ impl Chat {
 
     /// Tells of a disk, and goes on with what it kept from being done.
     async fn on_disk(&mut self, news: DiskNews) -> Result<()> {
-        match news {
-            DiskNews::Trouble(reason) => self.screen.line(&trouble(&reason)).await?,
-            DiskNews::Over { was_told: true } => self.screen.line(WELL).await?,
-            DiskNews::Over { was_told: false } | DiskNews::Still => {}
-        }
+        self.tell_disk(news).await?;
         self.assistant.session().wake();
         self.show_answers().await
+    }
+
+    async fn tell_disk(&mut self, news: DiskNews) -> Result<()> {
+        match news {
+            DiskNews::Trouble(reason) => self.screen.line(&trouble(&reason)).await,
+            DiskNews::Over { was_told: true } => self.screen.line(WELL).await,
+            DiskNews::Over { was_told: false } | DiskNews::Still => Ok(()),
+        }
     }
 
     async fn on_event(

@@ -33,11 +33,11 @@ const SENDINGS: u64 = 5;
 const RANDOM_LIFE: u64 = 1_100;
 
 /// Of a hundred kills: so many before or in the middle of the k-th operation on files, …
-const AT_OPERATION: u64 = 34;
+const AT_OPERATION: u64 = 33;
 /// … so many around the k-th thing sent, …
-const AT_SENDING: u64 = 10;
+const AT_SENDING: u64 = 9;
 /// … so many at a random time; the others go where kills are rarest.
-const AT_RANDOM: u64 = 20;
+const AT_RANDOM: u64 = 18;
 
 impl Aim {
     /// Chooses one; a part of the kills goes to the phase that `so_far` has the fewest of.
@@ -55,8 +55,18 @@ impl Aim {
         if share < AT_OPERATION + AT_SENDING + AT_RANDOM {
             return Self::Time(below(chance, RANDOM_LIFE));
         }
-        let rarest = Phase::ASKED_FOR.into_iter().chain([Phase::ResultRun]);
-        match rarest.min_by_key(|phase| so_far.hits(*phase)) {
+        // The view comes first of those that are as rare: nothing else hits it.
+        let others = Phase::ASKED_FOR.into_iter().rev().chain([Phase::ResultRun]);
+        Self::at_rarest(chance, others, so_far)
+    }
+
+    /// Goes to that of some phases that `so_far` has the fewest of.
+    pub(super) fn at_rarest(
+        chance: &Chance,
+        phases: impl IntoIterator<Item = Phase>,
+        so_far: &Tally,
+    ) -> Self {
+        match phases.into_iter().min_by_key(|phase| so_far.hits(*phase)) {
             Some(Phase::View) => Self::View { at: 1 + below(chance, VIEW_OPERATIONS) },
             Some(Phase::SendIntent) => Self::Sending { at: 2, done: false },
             Some(phase) => Self::Sight(phase),

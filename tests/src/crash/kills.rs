@@ -38,15 +38,25 @@ const KILLED: i32 = 9;
 /// What stood in which phase when the last life ended.
 type Standing = BTreeSet<(Phase, String)>;
 
-/// One scene: so many lives that are killed, and one that is not.
-pub(super) async fn round(stage: Arc<Stage>, kills: u32, seed: u64) -> Result<Tally> {
+/// One scene: so many lives that are killed, and one that is not. All of the kills go to the phases of `focus`, or else to
+/// everything that there is.
+pub(super) async fn round(
+    stage: Arc<Stage>,
+    kills: u32,
+    focus: Vec<Phase>,
+    seed: u64,
+) -> Result<Tally> {
     let mut scene = Scene::prepare(&stage).await?;
     let mut tally = Tally::default();
     let chance = Chance::seeded(seed);
     let operations = count_operations(&mut scene, &chance).await?;
     let mut before = Standing::new();
     for kill in 0..kills {
-        let aim = Aim::choose(&chance, operations, &tally);
+        let aim = if focus.is_empty() {
+            Aim::choose(&chance, operations, &tally)
+        } else {
+            Aim::at_rarest(&chance, focus.iter().copied(), &tally)
+        };
         let log = scene.aside("shim.log");
         let _ = std::fs::remove_file(&log);
         live_and_die(&mut scene, &chance, aim, kill, &mut tally).await?;
