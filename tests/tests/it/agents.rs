@@ -37,7 +37,7 @@ async fn agents_unreachable_agent_listed() {
     remote.stop().await;
     let text = listed(&home, &remote).await;
     assert!(
-        text.starts_with("tool: bot\n  unreachable (Could not reach agent \"bot\": "),
+        text.starts_with("tool: bot\n  unreachable (failed to connect to 127.0.0.1:"),
         "{text}"
     );
 }
