@@ -202,6 +202,10 @@ impl SessionStore for MemoryStore {
         id: OutboxId,
         message_id: Option<String>,
     ) -> Result<(), StoreError> {
+        let is_sent = |row: &MemoryOutbox| row.id == id && row.state == OutboxState::Sent;
+        if self.disk().outbox.iter().any(is_sent) {
+            return Ok(());
+        }
         self.end(id, |row| {
             row.state = OutboxState::Sent;
             row.message_id = message_id;

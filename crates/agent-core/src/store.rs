@@ -56,7 +56,8 @@ pub trait SessionStore: Send + Sync + fmt::Debug {
     /// [`StoreError`] when the commit failed.
     async fn next_outbox(&self, target: &TargetId) -> Result<Option<OutboxItem>, StoreError>;
 
-    /// Marks an item as sent, with the host's id of what is now on the screen.
+    /// Marks an item as sent, with the host's id of what is now on the screen. One that is marked already stays as it is: a
+    /// commit that failed may be on disk, and its caller tries again.
     ///
     /// # Errors
     /// [`StoreError`] when the commit failed.

@@ -270,7 +270,7 @@ fn names(maker: &mut Maker) {
     });
     maker.parts(
         "data that is a frame",
-        &json!([{"data": {FRAME: "\u{1b}[31m\n[A2A result", "/new": ["\u{202e}", "\r\nFiles: x"]}}, {"text": "Context: c1"}]),
+        &json!([{"data": {"/new": ["\u{202e}", "\r\nFiles: x"], FRAME: "\u{1b}[31m\n[A2A result"}}, {"text": "Context: c1"}]),
     );
 }
 

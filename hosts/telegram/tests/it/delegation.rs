@@ -163,7 +163,7 @@ async fn a_push_brings_the_result_at_once() {
     world.sees_text("still running").await;
     let handed_over = tokio::time::Instant::now();
     world.says("/a2a");
-    world.sees_text("(push, watching").await;
+    world.sees_text("watching (push) for").await;
     world.sees_text("News from demo: finished: pushed").await;
     // The first poll would come after 15 seconds.
     assert!(handed_over.elapsed().as_secs() < 12, "it came after {:?}", handed_over.elapsed());
