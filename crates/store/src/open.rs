@@ -122,10 +122,18 @@ pub(crate) fn open_for_writing(path: &Path) -> Result<Opened, StoreOpenError> {
     let format = format_of(path, &connection)?;
     prepare_writer(&connection).map_err(told)?;
     migrate(&mut connection, format).map_err(told)?;
-    let start = connection
-        .query_row("UPDATE starts SET count = count + 1 RETURNING count", [], |row| row.get(0))
-        .map_err(told)?;
+    let start = count_start(&mut connection).map_err(told)?;
     Ok(Opened { connection, start })
+}
+
+/// Counts a start. In a transaction of its own: a statement that returns a row has returned it before it commits, and
+/// nobody would hear that it could not.
+fn count_start(connection: &mut Connection) -> rusqlite::Result<i64> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let count = "UPDATE starts SET count = count + 1 RETURNING count";
+    let start = transaction.query_row(count, [], |row| row.get(0))?;
+    transaction.commit()?;
+    Ok(start)
 }
 
 /// Checks that a reader of this version can use the database.

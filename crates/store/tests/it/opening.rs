@@ -72,6 +72,24 @@ async fn torn_end_of_the_log_costs_nothing_that_was_answered_before() {
     }
 }
 
+#[tokio::test]
+async fn start_that_cannot_be_counted_is_none() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("state.db");
+    open(&path).unwrap().close().await;
+    // It fails when it is committed, as with a disk that takes nothing.
+    rusqlite::Connection::open(&path)
+        .unwrap()
+        .execute_batch(
+            "CREATE TABLE refusal (id INTEGER REFERENCES starts (id) DEFERRABLE INITIALLY DEFERRED);
+             CREATE TRIGGER refuses AFTER UPDATE ON starts BEGIN INSERT INTO refusal VALUES (2); END",
+        )
+        .unwrap();
+    // Else two processes would have the same number, and what the first left in flight would stay there.
+    let opened = open(&path);
+    assert!(matches!(opened, Err(StoreOpenError::Open { .. })), "{opened:?}");
+}
+
 #[test]
 fn newer_format_is_refused_by_name_and_left_alone() {
     let folder = TempDir::new().unwrap();
