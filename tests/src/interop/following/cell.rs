@@ -244,7 +244,7 @@ impl Cell {
         }
         ensure!(
             excused * 4 <= self.tasks.len(),
-            "{excused} streams ended without the end of their task"
+            "{excused} ends were found by gap: the agent ended those streams before it told of them"
         );
         Ok(())
     }
