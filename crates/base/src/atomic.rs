@@ -81,23 +81,37 @@ pub(crate) fn replace_in(
     write_in(directory, name, bytes, mode, |temp| fs::renameat(directory, temp, directory, name))
 }
 
-/// Like [`replace_in`], but a name that is taken keeps its content, and the error says so.
+/// Like [`replace_in`], but a name that is taken keeps its content, and the error says so. After an error of the last sync
+/// the name is gone again: whoever hears that there is no such file is not to find one.
 pub(crate) fn create_in(
     directory: BorrowedFd<'_>,
     name: &OsStr,
     bytes: &[u8],
     mode: u32,
 ) -> io::Result<()> {
-    write_in(directory, name, bytes, mode, |temp| {
-        match fs::renameat_with(directory, temp, directory, name, RenameFlags::NOREPLACE) {
-            // Not every file system can; a second name works on most of those.
-            Err(Errno::INVAL | Errno::NOSYS) => {
-                fs::linkat(directory, temp, directory, name, AtFlags::empty())?;
-                fs::unlinkat(directory, temp, AtFlags::empty())
-            }
-            end => end,
+    let mut is_placed = false;
+    let created = write_in(directory, name, bytes, mode, |temp| {
+        place_new(directory, temp, name)?;
+        is_placed = true;
+        Ok(())
+    });
+    if created.is_err() && is_placed {
+        // The first error is the one worth telling.
+        let _ = fs::unlinkat(directory, name, AtFlags::empty());
+    }
+    created
+}
+
+/// Gives a temporary file a name that is free.
+fn place_new(directory: BorrowedFd<'_>, temp: &OsStr, name: &OsStr) -> Result<(), Errno> {
+    match fs::renameat_with(directory, temp, directory, name, RenameFlags::NOREPLACE) {
+        // Not every file system can; a second name works on most of those.
+        Err(Errno::INVAL | Errno::NOSYS) => {
+            fs::linkat(directory, temp, directory, name, AtFlags::empty())?;
+            fs::unlinkat(directory, temp, AtFlags::empty())
         }
-    })
+        end => end,
+    }
 }
 
 /// Writes a temporary file whole and lets `place` give it its name.

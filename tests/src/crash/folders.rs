@@ -1,14 +1,13 @@
 //! What may lie in the workspace and in the state once everything is at rest.
 
 use std::{
-    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
 };
 
 use anyhow::{Context as _, Result};
 
-use super::scene::Scene;
+use super::{journal::ToldFiles, scene::Scene};
 
 /// The list of agents, in the workspace.
 pub(super) const AGENTS: &str = ".volcanic/a2a/agents.json";
@@ -33,14 +32,14 @@ impl Scene {
 
     /// Whether the folders hold what they must and nothing else. `told` are the received files that outcomes name, with
     /// what each must hold.
-    pub(super) fn folder_faults(&self, told: &BTreeMap<String, String>) -> Result<Vec<String>> {
+    pub(super) fn folder_faults(&self, told: &ToldFiles) -> Result<Vec<String>> {
         let mut faults = self.pending_faults();
         if let Ok(Some(left)) = self.pending()
             && left != serde_json::json!([])
         {
             faults.push(format!("nothing is followed any more, but pending.json says: {left}"));
         }
-        for (path, word) in told {
+        for (path, word) in &told.saved {
             match fs::read_to_string(self.workspace().join(path)) {
                 Ok(text) if text.trim_end() == word => {}
                 Ok(text) => faults.push(format!("{path} holds {text:?} instead of {word}")),
@@ -48,7 +47,15 @@ impl Scene {
             }
         }
         for path in files_below(self.workspace())? {
-            let known = path == AGENTS || path == PENDING || told.contains_key(&path);
+            let known = path == AGENTS || path == PENDING || told.saved.contains_key(&path);
+            // A disk that failed in the very end of saving did not let it be taken back either.
+            let failed = || {
+                let text = fs::read_to_string(self.workspace().join(&path)).unwrap_or_default();
+                told.unsaved.contains(text.trim_end())
+            };
+            if !known && path.starts_with(INBOX) && failed() {
+                continue;
+            }
             if !known && path.starts_with(INBOX) {
                 faults.push(format!("{path} was received, but no outcome names it"));
             } else if !known {

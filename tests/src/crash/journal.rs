@@ -7,17 +7,25 @@ use serde_json::Value;
 
 use super::{judge::Judge, said::Said, scene::Scene, tally::Tally};
 
-/// Judges every word that was typed and every message that was begun; returns the files that the outcomes name, with
-/// the word that each must hold.
+/// What outcomes say of files.
+#[derive(Debug, Default)]
+pub(super) struct ToldFiles {
+    /// Those that they name, with the word that each must hold.
+    pub(super) saved: BTreeMap<String, String>,
+    /// The words of those that could not be saved, as was said.
+    pub(super) unsaved: BTreeSet<String>,
+}
+
+/// Judges every word that was typed and every message that was begun; returns what the outcomes say of files.
 pub(super) fn judge(
     judge: &Judge,
     scene: &Scene,
     said: &[Said],
     in_flight: &BTreeSet<String>,
     tally: &mut Tally,
-) -> Result<BTreeMap<String, String>> {
+) -> Result<ToldFiles> {
     let received = scene.journal()?;
-    let mut files = BTreeMap::new();
+    let mut files = ToldFiles::default();
     for said in said {
         let messages: Vec<&Value> = received
             .iter()
@@ -69,7 +77,7 @@ fn judge_word(
     scene: &Scene,
     said: &Said,
     message: &Value,
-    files: &mut BTreeMap<String, String>,
+    files: &mut ToldFiles,
     tally: &mut Tally,
 ) -> Result<()> {
     let word = &said.word;
@@ -103,10 +111,11 @@ fn judge_word(
             tally.fault(format!("the outcome of {word} is another one: {outcome}"));
         }
     } else if let Some(path) = outcome.lines().find_map(|line| line.strip_prefix("Files: ")) {
-        if files.insert(path.to_owned(), word.clone()).is_some() {
+        if files.saved.insert(path.to_owned(), word.clone()).is_some() {
             tally.fault(format!("two outcomes name the file {path}"));
         }
     } else if scene.had_bad_disk() && outcome.contains("Files not saved: ") {
+        files.unsaved.insert(word.clone());
         tally.count("files that a bad disk did not take, and that was said", 1);
     } else {
         tally.fault(format!("the outcome of {word} names no file: {outcome}"));

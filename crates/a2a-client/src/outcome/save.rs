@@ -126,7 +126,8 @@ impl TaskOutcome {
             saved.saved.extend(path);
         }
         if let Err(error) = inbox.sync() {
-            // What is there may be gone after a crash, so it does not count.
+            // What is there may be gone after a crash, so it does not count, and nobody is told of it.
+            inbox.take_back();
             saved = self.unsaved_yet();
             self.note_unsaved(&mut saved, &SaveFailure::of(&error));
         }
@@ -230,6 +231,8 @@ struct Inbox {
     folder: ConfinedDir,
     /// The names in it, in lower case: some file systems know no other.
     taken: HashSet<String>,
+    /// What was made here.
+    made: Vec<String>,
 }
 
 impl Inbox {
@@ -243,7 +246,7 @@ impl Inbox {
             .into_iter()
             .map(|entry| entry.name.to_string_lossy().to_lowercase())
             .collect();
-        Ok(Self { path, folder, taken })
+        Ok(Self { path, folder, taken, made: Vec::new() })
     }
 
     /// Saves one file under a safe name and returns its path from the workspace.
@@ -260,6 +263,7 @@ impl Inbox {
                 match self.folder.create_new(&name, bytes, FILE_MODE) {
                     Ok(()) => {
                         self.taken.insert(lower);
+                        self.made.push(name.clone());
                         return Ok(format!("{}/{name}", self.path));
                     }
                     Err(ConfineError::AlreadyExists { path: _ }) => {
@@ -279,6 +283,13 @@ impl Inbox {
     fn has_content(&self, name: &str, bytes: &[u8]) -> bool {
         self.taken.contains(&name.to_lowercase())
             && self.folder.open_file(name).is_ok_and(|file| is_same(file, bytes).unwrap_or(false))
+    }
+
+    /// Removes what was made, as far as that is possible.
+    fn take_back(&self) {
+        for name in &self.made {
+            let _ = self.folder.remove_file(name);
+        }
     }
 
     /// Makes the names durable.
