@@ -18,13 +18,7 @@ use crate::{
 const ROUNDS: u64 = 10;
 
 /// The packages with tests of faults: their paths contain `faults::`.
-const PACKAGES: [&str; 5] = [
-    "volcanic-e2e",
-    "volcanic-a2a-watch",
-    "volcanic-a2a-client",
-    "volcanic-store",
-    "volcanic-telegram",
-];
+const PACKAGES: [&str; 3] = ["volcanic-e2e", "volcanic-a2a-watch", "volcanic-a2a-client"];
 
 /// What to run.
 #[derive(Debug)]
