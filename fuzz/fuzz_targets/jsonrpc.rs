@@ -32,9 +32,11 @@ fuzz_target!(|body: &[u8]| {
                 let _ = (error.kind(), v03::read_error("SubscribeToTask", error));
             }
             RpcOutcome::Result(result) => {
-                // Of the two ways to a result the short one must not find what the long one does not.
-                let text = std::str::from_utf8(body).expect("JSON is text");
-                if let Some(short) = SendMessageResponse::from_response(text, &id) {
+                // Of the two ways to a result the short one must not find what the long one does not. It is for text
+                // alone; the long one passes over bytes that are none where it reads nothing.
+                if let Ok(text) = std::str::from_utf8(body)
+                    && let Some(short) = SendMessageResponse::from_response(text, &id)
+                {
                     let long = SendMessageResponse::from_wire(result.get(), WireLimits::Answer);
                     assert_eq!(long.ok(), Some(short));
                 }
