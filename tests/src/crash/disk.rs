@@ -1,4 +1,4 @@
-//! F5 and F6: a disk that is full, fails, or cannot be written for a while. What is there stays whole, nothing ends that
+//! A disk that is full, fails, or cannot be written for a while. What is there stays whole, nothing ends that
 //! had started, the owner is told once, and all goes on by itself when the disk is well again.
 
 use std::{
@@ -65,7 +65,7 @@ pub(super) struct Case {
 }
 
 impl Case {
-    /// A full disk (F5), and one that fails otherwise (F6, the ways taking turns), for every span, each from `points`
+    /// A full disk, and one that fails otherwise (the ways taking turns), for every span, each from `points`
     /// operations on that are spread over a whole life of so many operations and flushes.
     pub(super) fn all(points: u64, life: Life, chance: &Chance) -> Vec<Self> {
         let mut cases = Vec::new();

@@ -1,4 +1,4 @@
-//! F1 and F3: kills at every step, without rest in between; then everything is brought to rest and judged.
+//! Kills at every step, without rest in between; then everything is brought to rest and judged.
 
 use std::{
     collections::BTreeSet, os::unix::process::ExitStatusExt as _, path::Path, process::ExitStatus,

@@ -1,4 +1,4 @@
-//! F19: one assistant that lives long while its agent ends, comes back, and stands still. It leaks neither memory nor
+//! One assistant that lives long while its agent ends, comes back, and stands still. It leaks neither memory nor
 //! descriptors, and nothing gets lost.
 
 use std::{sync::Arc, time::Duration};

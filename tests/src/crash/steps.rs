@@ -1,4 +1,4 @@
-//! F1, exhaustive: a whole scripted life (owner's message, send, hand over, watch, claim, accept, run, shown, settle,
+//! A whole scripted life (owner's message, send, hand over, watch, claim, accept, run, shown, settle,
 //! view, end), ended before its k-th operation for each k there is, each time from a state at rest.
 
 use std::{

@@ -1,4 +1,4 @@
-//! F4: SIGTERM in the middle of a turn, a send, a watch, a restore. It ends soon, and nothing is lost.
+//! SIGTERM in the middle of a turn, a send, a watch, a restore. It ends soon, and nothing is lost.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,4 +1,4 @@
-//! F17: two assistants in one workspace. The second says who has it and follows nothing; nothing is told twice.
+//! Two assistants in one workspace. The second says who has it and follows nothing; nothing is told twice.
 
 use std::{sync::Arc, time::Duration};
 
