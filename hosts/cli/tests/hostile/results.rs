@@ -53,7 +53,7 @@ async fn sixty_hostile_outcomes_do_not_steer_a_terminal() {
     let before = scene.tree();
     for (number, result) in (1..).zip(hostile_results()) {
         let text = format!("now {number:02}");
-        let ran = run(&scene, &["send", "demo", &text, "--wait", "5s"]).await;
+        let ran = run(&scene, &["send", "demo", &text, "--wait", "60s"]).await;
         let heads = ran.out.lines().filter(|line| line.starts_with("[A2A ")).count();
         assert_eq!(heads, 0, "{}: {}", result.name, ran.out);
         run(&scene, &["status", "demo", result.task_id(), "--json"]).await;
