@@ -381,7 +381,7 @@ macro_rules! wire_object {
                 $(let $omitted = reading.replace_omitted($crate::Omitted::default());)?
                 quick.open(b'{')?;
                 loop {
- let key = quick.next_key()?;
+                    let key = quick.next_key()?;
                     match key {
                         "" => break,
                         $($json $(| $alias)* => $field.fill(&mut self.$field, quick, reading)?,)*
@@ -553,7 +553,7 @@ macro_rules! wire_oneof {
 
             quick.open(b'{')?;
             loop {
- let key = quick.next_key()?;
+                let key = quick.next_key()?;
                 match key {
                     "" => break,
                     $($json $(| $alias)* => {
