@@ -27,6 +27,5 @@ pub use frame::{
 pub use key::{KEY_VARIABLE_PREFIX, KeyError, KeyResolver, KeySource, plain_keys};
 pub use outcome::{INBOX, InlineFile, MAX_INLINE_BYTES, SavedOutcome, TaskOutcome, UnsavedFile};
 pub use remote::{
-    Concealed, EventStream, HintStream, KeyMask, RemoteAgent, ServedCard, TaskHint, TaskPage,
-    UnreadableListed,
+    EventStream, HintStream, KeyMask, RemoteAgent, ServedCard, TaskHint, TaskPage, UnreadableListed,
 };

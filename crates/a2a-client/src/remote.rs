@@ -38,18 +38,20 @@ use card::KeptCard;
 use events::Expected;
 use line::Line;
 use operation::StreamMessage;
+use scrub::Concealed;
 use stream::Events;
 
 pub use card::ServedCard;
 pub use events::{EventStream, HintStream, TaskHint};
 pub use mask::KeyMask;
 pub use page::{TaskPage, UnreadableListed};
-pub use scrub::Concealed;
 
 /// A connection to one remote agent, with its card read. Clones share it.
 #[derive(Clone)]
 pub struct RemoteAgent {
     inner: Arc<Inner>,
+    /// The secret of [`RemoteAgent::concealing`].
+    concealed: Option<Concealed>,
 }
 
 struct Inner {
@@ -161,7 +163,7 @@ impl RemoteAgent {
         let binding = binding.map_err(|error| line.masked(error))?;
         let (name, origin) = (entry.name.to_string(), entry.origin());
         let inner = Inner { name, origin, card, interface, binding, read };
-        Ok(Self { inner: Arc::new(inner) })
+        Ok(Self { inner: Arc::new(inner), concealed: None })
     }
 
     /// The agent's name in the file.
@@ -227,10 +229,15 @@ impl RemoteAgent {
             .masked(self.inner.binding.line().scrubber())
     }
 
-    /// Takes this, too, out of what the agent says from now on, as long as what is returned is held: it was sent to it in
-    /// an earlier call.
-    pub fn conceal(&self, secret: &Secret) -> Concealed {
-        self.inner.binding.line().scrubber().learn(secret)
+    /// The same connection, for who goes on with what this secret was sent for in an earlier call: it is taken out of all
+    /// that the agent says, as long as what is returned, a clone of it or a stream that was opened with it is there. It takes
+    /// the place of one that was concealed before.
+    #[must_use]
+    pub fn concealing(mut self, secret: Option<&Secret>) -> Self {
+        if let Some(secret) = secret {
+            self.concealed = Some(self.inner.binding.line().scrubber().learn(secret));
+        }
+        self
     }
 
     fn tenant(&self) -> Option<String> {
@@ -286,6 +293,7 @@ impl RemoteAgent {
         request.tenant = self.tenant();
         let expected = Expected::of_message(&request.message);
         let events = self.inner.binding.open_stream(&StreamMessage(request)).await?;
+        let events = events.concealing(self.concealed.clone());
         Ok(EventStream::new(&self.inner.name, expected, events))
     }
 
@@ -377,7 +385,7 @@ impl RemoteAgent {
         let mut request = SubscribeToTaskRequest::new(task_id.clone());
         request.tenant = self.tenant();
         let events = self.inner.binding.open_stream(&request).await?;
-        Ok((snapshot, Some(events)))
+        Ok((snapshot, Some(events.concealing(self.concealed.clone()))))
     }
 
     fn checked(&self, task: Task, asked: &TaskId) -> Result<Task, ClientError> {

@@ -45,7 +45,7 @@ pub(crate) struct Scrubber {
 
 #[derive(Default)]
 struct Known {
-    /// What single calls carry, the oldest first.
+    /// What single calls carry, what was used last at the end.
     learned: VecDeque<Arc<Secret>>,
     forms: Arc<Forms>,
 }
@@ -53,8 +53,8 @@ struct Known {
 /// Holds a secret of a single call: as long as this is there, the secret is taken out of what the agent says. Afterwards it
 /// is remembered until some others were held.
 #[must_use = "the secret is only sure to be known as long as this is held"]
-#[derive(Debug)]
-pub struct Concealed {
+#[derive(Debug, Clone)]
+pub(crate) struct Concealed {
     /// Counted, to know whether it is held.
     _secret: Arc<Secret>,
 }
@@ -91,23 +91,17 @@ impl Scrubber {
 
     /// Knows another secret from now on.
     pub(crate) fn learn(&self, secret: &Secret) -> Concealed {
-        let held = |known: &Known| {
-            let found = known.learned.iter().find(|learned| ***learned == *secret)?;
-            Some(Concealed { _secret: Arc::clone(found) })
-        };
-        let known = held(&self.known.read().unwrap_or_else(PoisonError::into_inner));
-        if let Some(held) = known {
-            return held;
-        }
-        let learned = Arc::new(secret.clone());
         if self.passes_through || secret.expose().len() < MIN_LENGTH {
-            return Concealed { _secret: learned };
+            return Concealed { _secret: Arc::new(secret.clone()) };
         }
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(held) = held(&known) {
-            // Somebody else was faster.
-            return held;
+        let place = known.learned.iter().position(|learned| **learned == *secret);
+        if let Some(found) = place.and_then(|place| known.learned.remove(place)) {
+            // It counts as new: what was used last is remembered longest.
+            known.learned.push_back(Arc::clone(&found));
+            return Concealed { _secret: found };
         }
+        let learned = Arc::new(secret.clone());
         let is_free = |learned: &Arc<Secret>| Arc::strong_count(learned) == 1;
         let free = known.learned.iter().filter(|learned| is_free(learned)).count();
         let mut excess = (free + 1).saturating_sub(self.remembers);

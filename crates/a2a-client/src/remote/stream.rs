@@ -16,6 +16,7 @@ use volcanic_a2a_types::{SseDecoder, SseError, SseEvent, SseLimits, StreamRespon
 use volcanic_net::NetBody;
 
 use super::line::Line;
+use super::scrub::Concealed;
 use crate::ClientError;
 
 /// Makes an event of its name and its data, which are without our secrets, and notes whether the agent says that it is the
@@ -39,6 +40,8 @@ pub(super) struct Events {
     pause: Option<Pin<Box<Sleep>>>,
     read: Box<Read>,
     is_over: bool,
+    /// A secret that counts as long as the stream does.
+    _concealed: Option<Concealed>,
 }
 
 impl Events {
@@ -52,7 +55,21 @@ impl Events {
     ) -> Self {
         let decoder = SseDecoder::new(limits(&line, line.config.answer_limit));
         let (body, read) = (Some(body), Box::new(read));
-        Self { line, body, decoder, received: 0, pause: None, read, is_over: false }
+        Self {
+            line,
+            body,
+            decoder,
+            received: 0,
+            pause: None,
+            read,
+            is_over: false,
+            _concealed: None,
+        }
+    }
+
+    /// The same, which holds a secret that the agent may repeat.
+    pub(super) fn concealing(self, concealed: Option<Concealed>) -> Self {
+        Self { _concealed: concealed, ..self }
     }
 
     /// The same for who only wants to know of events: of one with more than so many bytes nothing is kept.

@@ -24,11 +24,12 @@ impl RemoteAgent {
         config.tenant = self.tenant();
         // A refusal may repeat them.
         let credentials = config.authentication.as_ref().and_then(|how| how.credentials.as_ref());
+        let scrubber = self.inner.binding.line().scrubber();
         let _concealed: Vec<_> = config
             .token
             .iter()
             .chain(credentials)
-            .map(|secret| self.conceal(&Secret::new(secret.expose())))
+            .map(|secret| scrubber.learn(&Secret::new(secret.expose())))
             .collect();
         let made = self.inner.binding.call(&config).await?;
         match &config.task_id {

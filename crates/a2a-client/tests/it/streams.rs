@@ -14,6 +14,7 @@ use volcanic_a2a_client::{ClientConfig, ClientError, EventStream, TaskHint};
 use volcanic_a2a_types::{
     A2aErrorKind, Message, Part, SendMessageRequest, StreamResponse, TaskState,
 };
+use volcanic_base::Secret;
 use volcanic_net::InMemory;
 
 use crate::agent::{
@@ -195,6 +196,28 @@ async fn key_in_an_event_is_masked() {
     let events = all(agent.subscribe(&"t1".into()).await.unwrap()).await;
     let shown = format!("{events:?}");
     assert!(shown.contains("***") && !shown.contains(KEY), "{shown}");
+}
+
+#[tokio::test]
+async fn secret_of_an_earlier_call_is_masked_as_long_as_the_stream_is_there() {
+    const TOKEN: &str = "t_planted_8d14be";
+    let script = Script::new(|seen| {
+        let mut update = update("t1", "WORKING");
+        update["statusUpdate"]["metadata"] = json!({"token": TOKEN});
+        event_stream(Body::from(event(seen, &update)))
+    });
+    let (_running, agent) = connected(&script).await;
+    let task = "t1".into();
+    let concealing = |secret: &str| agent.clone().concealing(Some(&Secret::new(secret)));
+    let (first, second) = (concealing(TOKEN), concealing(TOKEN));
+    let events = first.subscribe(&task).await.unwrap();
+    let hints = second.subscribe_for_hints(&task).await.unwrap();
+    drop((first, second));
+    for other in 0..100 {
+        drop(concealing(&format!("token number {other}")));
+    }
+    let shown = format!("{:?} {:?}", all(events).await, hints.collect::<Vec<_>>().await);
+    assert!(shown.matches("***").count() == 2 && !shown.contains(TOKEN), "{shown}");
 }
 
 /// Follows in memory what `body` gives, under `config`.

@@ -51,9 +51,7 @@ pub(super) async fn ask(
     }
     let remote = context.connect(&query.workspace, &entry).await;
     let remote = remote.map_err(|error| agent(AgentError::Client(error)))?;
-    // A connection of this process need not be the one that it was sent over.
-    let token = watched.and_then(|watched| watched.push_token.as_ref());
-    let _concealed = token.map(|token| remote.conceal(token));
+    let remote = remote.concealing(watched.and_then(|watched| watched.push_token.as_ref()));
     let mut refused = None;
     let task = match ask {
         Ask::Status => remote.get_task(&query.task_id, Some(0)).await,

@@ -26,11 +26,11 @@ pub(super) async fn read(context: &Context, record: &WatchRecord) -> Called<Read
         Err(result) => return Called::without_call(result),
     };
     let remote = match context.connect_for_watch(&record.workspace, &entry).await {
-        Ok(remote) => remote,
+        // A connection of this process need not be the one that the token was sent over.
+        Ok(remote) => remote.concealing(record.push_token.as_ref()),
         // Whatever is wrong with the card says nothing about the task.
         Err(error) => return reached(&error).map(|()| passing(&error)),
     };
-    let _concealed = record.push_token.as_ref().map(|token| remote.conceal(token));
     match remote.get_task(&record.task_id, Some(0)).await {
         Ok(task) => Called::answered(told(context, record, &remote, task).await),
         Err(error) => {
@@ -209,6 +209,7 @@ pub(super) async fn unregister(context: &Context, record: &WatchRecord) {
         return;
     }
     let Ok(remote) = context.connect(&record.workspace, &entry).await else { return };
+    let remote = remote.concealing(record.push_token.as_ref());
     let id = PushConfigId::from(record.id.as_str());
     if let Err(error) = remote.delete_push_config(&record.task_id, &id).await {
         tracing::debug!(agent.name = record.agent, error = %error, "the push config stays with the agent");

@@ -42,7 +42,7 @@ async fn recover(
         if !is_noted {
             is_noted = note(context, send).await;
         }
-        let looked = tokio::time::timeout(context.config.lookup_timeout, look(context, send));
+        let looked = tokio::time::timeout(context.config.lookup_timeout, look(context, send, held));
         let looked = tokio::select! {
             looked = looked => looked,
             () = context.stop.cancelled() => return Recovered::Stopped,
@@ -94,12 +94,14 @@ async fn note(context: &Context, send: &SendRecord) -> bool {
 async fn look(
     context: &Context,
     send: &SendRecord,
+    held: Option<&WatchRecord>,
 ) -> Result<Option<(Task, RemoteAgent)>, AgentError> {
     let entry = context.entry(&send.workspace, &send.agent).await?;
     if stays_at(&entry, &send.origin).is_err() {
         return Ok(None);
     }
     let remote = context.connect(&send.workspace, &entry).await.map_err(AgentError::Client)?;
+    let remote = remote.concealing(held.and_then(|held| held.push_token.as_ref()));
     let task = find(&remote, send).await.map_err(AgentError::Client)?;
     Ok(task.map(|task| (task, remote)))
 }

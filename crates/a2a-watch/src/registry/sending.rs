@@ -72,7 +72,7 @@ pub(super) async fn send(
         Ok(begun) => begun,
         Err(error) => return Sent::Failed { error, kept: false },
     };
-    let (remote, context_id, answered) = match prepare(context, order, &entry, &send).await {
+    let (remote, context_id, answered) = match prepare(context, order, &entry, &send, held).await {
         Ok(prepared) => prepared,
         Err(error) => return unsent(context, message_id, AgentError::Client(error).into()).await,
     };
@@ -153,8 +153,10 @@ async fn prepare(
     order: &SendOrder,
     entry: &AgentEntry,
     send: &SendRecord,
+    held: Option<&WatchRecord>,
 ) -> Result<(RemoteAgent, Option<ContextId>, Option<String>), ClientError> {
     let remote = context.connect(&order.workspace, entry).await?;
+    let remote = remote.concealing(held.and_then(|held| held.push_token.as_ref()));
     let Some(task_id) = &order.task_id else { return Ok((remote, send.context_id.clone(), None)) };
     let (found, answered) = match remote.get_task(task_id, Some(0)).await {
         Ok(task) => (task.context_id, answered(&task.status)),
@@ -276,6 +278,7 @@ pub(super) async fn known(
             Ok(kept) => {
                 let kept = kept.unwrap_or_else(|| record.clone());
                 let new = kept.id == record.id;
+                let remote = remote.concealing(kept.push_token.as_ref());
                 return Sent::Task { record: Box::new(kept), new, remote, state, hinted, answered };
             }
             Err(error) => tracing::error!(

@@ -43,14 +43,13 @@ pub(super) async fn open(context: &Context, record: &WatchRecord) -> Called<Open
         Err(result) => return Called::without_call(Opened::NotCalled(result)),
     };
     let remote = match context.connect_for_watch(&record.workspace, &entry).await {
-        Ok(remote) => remote,
+        Ok(remote) => remote.concealing(record.push_token.as_ref()),
         Err(error) => return reached(&error).map(|()| Opened::Failed),
     };
     if !remote.streams() {
         // The card may have been read long ago.
         return Called::without_call(Opened::None);
     }
-    let _concealed = record.push_token.as_ref().map(|token| remote.conceal(token));
     match remote.subscribe_for_hints(&record.task_id).await {
         Ok(stream) => Called::answered(Opened::Stream(stream)),
         Err(error) => {

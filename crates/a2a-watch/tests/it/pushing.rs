@@ -1,5 +1,5 @@
 use serde_json::json;
-use volcanic_a2a_watch::{WatchSource, WatchState};
+use volcanic_a2a_watch::{SendEnd, WatchSource, WatchState};
 
 use crate::agent::{Agent, OnSend};
 use crate::world::World;
@@ -98,5 +98,32 @@ async fn push_token_that_an_agent_repeats_is_told_by_nobody_who_asks_over_anothe
             world.watches.status(query).await
         };
         assert_eq!(report.unwrap().outcome.answer, "got ***");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn push_token_that_an_agent_repeats_is_not_told_to_who_goes_on_with_the_task() {
+    for replies in [false, true] {
+        let (world, _, token) = pushed().await;
+        // A listing connects anew.
+        world.watches.agents(world.workspace()).await.unwrap();
+        let repeated = format!("got {token}");
+        world.agent.on_send(if replies {
+            OnSend::Reply(repeated.clone().leak())
+        } else {
+            OnSend::Known
+        });
+        let mut order = world.order("go on");
+        order.task_id = Some("t1".into());
+        let (end, ()) = tokio::join!(world.send(order, 60), async {
+            world.pass(5).await;
+            world.agent.set_task("t1", "TASK_STATE_COMPLETED", &repeated);
+        });
+        let outcome = match end {
+            Ok(SendEnd::Settled { outcome, .. }) => outcome,
+            Ok(SendEnd::Replied { reply, .. }) => reply,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(outcome.answer, "got ***", "replies: {replies}");
     }
 }

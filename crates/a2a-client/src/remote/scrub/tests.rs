@@ -115,6 +115,19 @@ fn secret_of_a_single_call_is_known_from_then_on() {
 }
 
 #[test]
+fn secret_that_is_used_again_is_remembered_as_a_new_one() {
+    let scrubber = scrubber(KEY);
+    let (again, number) = ("token_that_is_used_again", |number| format!("token number {number}"));
+    drop(scrubber.learn(&Secret::new(again)));
+    for other in 1..REMEMBERED {
+        drop(scrubber.learn(&Secret::new(number(other))));
+    }
+    drop(scrubber.learn(&Secret::new(again)));
+    drop(scrubber.learn(&Secret::new(number(REMEMBERED))));
+    assert_eq!(scrubber.text(format!("{again} {}", number(1))), "*** token number 1");
+}
+
+#[test]
 fn secret_of_a_call_that_goes_on_is_known_however_many_others_come() {
     let scrubber = scrubber(KEY);
     let slow = scrubber.learn(&Secret::new("token_of_a_slow_call"));
