@@ -49,9 +49,13 @@ const MANY_KILLS: u32 = 1_000;
 /// What is enough then.
 const ENOUGH_PER_PHASE: u32 = 50;
 
-/// Chance decides how many there are; so many scenes more, with so many kills each, make up for it.
-const FURTHER_SCENES: u32 = 4;
+/// Chance, and how fast the machine is, decide how many there are; so many scenes more at most, with so many kills each,
+/// make up for it.
+const FURTHER_SCENES: u32 = 20;
 const FURTHER_KILLS: u32 = 20;
+
+/// None of those scenes begins after so long.
+const FURTHER_TIME: Duration = Duration::from_mins(15);
 
 /// Ends by SIGTERM over one state.
 const STOPS_PER_SCENE: u32 = 14;
@@ -105,14 +109,11 @@ pub async fn run(plan: &CrashPlan) -> Result<Tally> {
     });
     tally.add(part("kills", play(plan.width, kills.collect())).await?);
     if plan.kills >= MANY_KILLS {
-        for _ in 0..FURTHER_SCENES {
-            let focus = too_rare(&tally);
-            if focus.is_empty() {
-                break;
-            }
+        make_up_for(&mut tally, async |focus| {
             let more = kills::round(Arc::clone(&stage), FURTHER_KILLS, focus, seed(&chance));
-            tally.add(part("further kills where they are too rare", more).await?);
-        }
+            part("further kills where they are too rare", more).await
+        })
+        .await?;
     }
     check_reach(&mut tally, plan.kills);
     if plan.disks > 0 {
@@ -176,6 +177,24 @@ fn too_rare(tally: &Tally) -> Vec<Phase> {
     asked_for.filter(|phase| tally.hits(*phase) < ENOUGH_PER_PHASE).collect()
 }
 
+/// Plays one scene more after the other, each for the phases into which not enough kills fell, until there are enough or
+/// it has gone on for too long.
+async fn make_up_for(
+    tally: &mut Tally,
+    scene: impl AsyncFn(Vec<Phase>) -> Result<Tally>,
+) -> Result<()> {
+    let deadline = tokio::time::Instant::now() + FURTHER_TIME;
+    for _ in 0..FURTHER_SCENES {
+        let focus = too_rare(tally);
+        if focus.is_empty() || tokio::time::Instant::now() >= deadline {
+            break;
+        }
+        tally.add(scene(focus).await?);
+        tally.count("further scenes where kills were too rare", 1);
+    }
+    Ok(())
+}
+
 /// Whether the run came to where its promises are put to the test.
 fn check_reach(tally: &mut Tally, kills: u32) {
     if kills >= MANY_KILLS {
@@ -187,5 +206,53 @@ fn check_reach(tally: &mut Tally, kills: u32) {
     let received = tally.counted("messages received by the remote");
     if received < u64::from(kills) / 4 {
         tally.fault(format!("only {received} messages were sent in {kills} lives"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A run in which enough kills fell into every phase but one.
+    fn all_but_claims(claims: u32) -> Tally {
+        let mut tally = Tally::default();
+        for phase in Phase::ASKED_FOR {
+            let hits = if phase == Phase::Claim { claims } else { ENOUGH_PER_PHASE };
+            (0..hits).for_each(|_| tally.hit(phase));
+        }
+        tally
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn kills_that_are_too_rare_are_made_up_for_however_slowly_they_come() {
+        let mut tally = all_but_claims(ENOUGH_PER_PHASE - 15);
+        let one_more = async |focus| {
+            assert_eq!(focus, [Phase::Claim]);
+            let mut scene = Tally::default();
+            scene.hit(Phase::Claim);
+            Ok(scene)
+        };
+        make_up_for(&mut tally, one_more).await.unwrap();
+        assert_eq!(tally.hits(Phase::Claim), ENOUGH_PER_PHASE);
+        assert_eq!(tally.counted("further scenes where kills were too rare"), 15);
+        make_up_for(&mut tally, async |_| panic!("there are enough")).await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn making_up_for_kills_ends_and_what_still_lacks_is_a_fault() {
+        let check = async |scene_takes: Duration, scenes: u64| {
+            let mut tally = all_but_claims(0);
+            let none = async |_| {
+                tokio::time::sleep(scene_takes).await;
+                Ok(Tally::default())
+            };
+            make_up_for(&mut tally, none).await.unwrap();
+            assert_eq!(tally.counted("further scenes where kills were too rare"), scenes);
+            check_reach(&mut tally, MANY_KILLS);
+            let told = format!("only 0 kills fell into the phase \"{}\"", Phase::Claim);
+            assert!(tally.faults().contains(&told), "{:?}", tally.faults());
+        };
+        check(Duration::from_secs(1), FURTHER_SCENES.into()).await;
+        check(FURTHER_TIME / 2, 2).await;
     }
 }
