@@ -117,7 +117,7 @@ pub async fn run(plan: &CrashPlan) -> Result<Tally> {
     }
     check_reach(&mut tally, plan.kills);
     if plan.disks > 0 {
-        let life = disk::measure(&stage, &chance).await?;
+        let life = disk::measure(&stage, &chance, &mut tally).await?;
         println!("a whole life: {life:?}");
         let cases = disk::Case::all(u64::from(plan.disks), life, &chance);
         let width = plan.width * 3;
@@ -125,7 +125,12 @@ pub async fn run(plan: &CrashPlan) -> Result<Tally> {
             let mine = cases.iter().skip(worker).step_by(width).copied().collect();
             Box::pin(disk::run(Arc::clone(&stage), mine, seed(&chance))) as Act
         });
-        tally.add(part("bad disks", play(width, acts.collect())).await?);
+        let lives = async {
+            let mut lives = play(width, acts.collect()).await?;
+            disk::check_reach(&mut lives);
+            Ok(lives)
+        };
+        tally.add(part("bad disks", lives).await?);
     }
     let stops = (0..plan.stops.div_ceil(STOPS_PER_SCENE)).map(|scene| {
         let stops = STOPS_PER_SCENE.min(plan.stops - scene * STOPS_PER_SCENE);

@@ -37,6 +37,12 @@ const WHILE: Duration = Duration::from_millis(1_500);
 /// From so long on the owner has to have been told.
 const UNTOLD: Duration = Duration::from_secs(30);
 
+/// What is counted of these lives.
+const LIVES: &str = "lives with a bad disk";
+const FAILED: &str = "operations that failed";
+const TROUBLES_TOLD: &str = "troubles that were told";
+const WENT_ON: &str = "lives that went on by themselves";
+
 /// What is wrong with the disk.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Trouble {
@@ -45,6 +51,24 @@ pub(super) enum Trouble {
     /// Only flushes fail, and lose what they were to keep.
     FailingFlushes,
     ReadOnly,
+}
+
+impl Trouble {
+    const ALL: [Self; 4] = [Self::Full, Self::Failing, Self::FailingFlushes, Self::ReadOnly];
+
+    /// What is counted of it: all lives with it, and those in which something failed for it.
+    fn counts(self) -> [&'static str; 2] {
+        match self {
+            Self::Full => ["lives with a full disk", "lives that a full disk disturbed"],
+            Self::Failing => ["lives with a failing disk", "lives that a failing disk disturbed"],
+            Self::FailingFlushes => {
+                ["lives with failing flushes", "lives that failing flushes disturbed"]
+            }
+            Self::ReadOnly => {
+                ["lives with a read-only disk", "lives that a read-only disk disturbed"]
+            }
+        }
+    }
 }
 
 /// For how long.
@@ -125,7 +149,11 @@ pub(super) struct Life {
 }
 
 /// Counts a whole undisturbed life.
-pub(super) async fn measure(stage: &Arc<Stage>, chance: &Chance) -> Result<Life> {
+pub(super) async fn measure(
+    stage: &Arc<Stage>,
+    chance: &Chance,
+    tally: &mut Tally,
+) -> Result<Life> {
     let mut counts = [0; 2];
     for (count, on) in counts.iter_mut().zip(["files", "flushes"]) {
         let mut scene = Scene::prepare(stage).await?;
@@ -136,9 +164,11 @@ pub(super) async fn measure(stage: &Arc<Stage>, chance: &Chance) -> Result<Life>
         let mut chat = program.start()?;
         chat.say(&line).await?;
         chat.line(PATIENCE, "an outcome", |line| line.contains("Files:")).await?;
-        let mut tally = Tally::default();
-        scene.until_rest(&mut chat, Duration::from_secs(2), &mut tally).await?;
-        chat.finish(PATIENCE).await?;
+        scene.until_rest(&mut chat, Duration::from_secs(2), tally).await?;
+        let (status, shown) = chat.finish(PATIENCE).await?;
+        if !status.success() {
+            tally.fault(format!("an undisturbed life ended with {status} after {shown:?}"));
+        }
         *count = std::fs::read_to_string(&file)?.trim().parse()?;
     }
     let [operations, flushes] = counts;
@@ -160,7 +190,7 @@ pub(super) async fn run(stage: Arc<Stage>, cases: Vec<Case>, seed: u64) -> Resul
         let mut whole = Tally::default();
         scene.verdict(&mut whole)?;
         here.faults_of(&scene.name(), whole.faults().iter().cloned());
-        tally.count("lives with a bad disk", 1);
+        tally.count(LIVES, 1);
         let is_bad = !here.faults().is_empty();
         tally.faults_of(&format!("{case:?}"), here.faults().to_vec());
         tally.add(here.without_faults());
@@ -228,7 +258,7 @@ async fn live_through(
     let _ = std::fs::remove_file(bad(scene));
     drop(judge);
     end(scene, chat, case, &life, tally).await?;
-    judge_log(&log, tally);
+    judge_log(&log, case.trouble, tally);
     Ok(())
 }
 
@@ -288,9 +318,9 @@ async fn end(
             "the owner was told {told} times, and {over} times that it is over: {shown:?}"
         ));
     }
-    tally.count("troubles that were told", told as u64);
+    tally.count(TROUBLES_TOLD, told as u64);
     if status.success() {
-        tally.count("lives that went on by themselves", 1);
+        tally.count(WENT_ON, 1);
     } else if status.code().is_none_or(|code| code != 1) {
         tally.fault(format!("it ended with {status} after {shown:?}"));
     } else if shown.iter().all(|line| line.contains(NOT_KEPT) || line.contains(TOLD)) {
@@ -305,12 +335,61 @@ async fn end(
 }
 
 /// What the shim saw: a descriptor whose flush failed is not flushed again, not even after it was written to again.
-fn judge_log(log: &Path, tally: &mut Tally) {
+fn judge_log(log: &Path, trouble: Trouble, tally: &mut Tally) {
     let log = std::fs::read_to_string(log).unwrap_or_default();
     let failed = log.lines().filter(|line| line.starts_with("failed")).count();
-    tally.count("operations that failed", failed as u64);
+    tally.count(FAILED, failed as u64);
+    let [lives, disturbed] = trouble.counts();
+    tally.count(lives, 1);
+    tally.count(disturbed, u64::from(failed > 0));
     let is_again = |line: &&str| line.starts_with("again") || line.starts_with("rewritten");
     for line in log.lines().filter(is_again) {
         tally.fault(format!("a descriptor was flushed again although that had failed: {line}"));
+    }
+}
+
+/// Whether the disks were bad, the owner was told and the assistant went on: else the lives say nothing.
+pub(super) fn check_reach(tally: &mut Tally) {
+    for [lives, disturbed] in Trouble::ALL.map(Trouble::counts) {
+        check_floor(tally, disturbed, tally.counted(lives) * 3 / 4);
+    }
+    let lives = tally.counted(LIVES);
+    // A disk that fails once is mostly not worth a word; one that is bad until that is told makes up a third.
+    check_floor(tally, TROUBLES_TOLD, lives / 4);
+    check_floor(tally, WENT_ON, lives / 2);
+}
+
+fn check_floor(tally: &mut Tally, what: &'static str, least: u64) {
+    let count = tally.counted(what);
+    if count < least {
+        tally.fault(format!("only {count} {what}, not {least}: did the shim do its work?"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lives_that_no_disk_disturbed_are_a_fault_and_so_is_an_owner_who_was_not_told() {
+        let check = |disturbed: u64, told: u64, went_on: u64, faults: &[&str]| {
+            let mut tally = Tally::default();
+            for trouble in Trouble::ALL {
+                let [lives, of_these] = trouble.counts();
+                tally.count(lives, 10);
+                tally
+                    .count(of_these, if matches!(trouble, Trouble::Full) { disturbed } else { 10 });
+            }
+            tally.count(LIVES, 40);
+            tally.count(TROUBLES_TOLD, told);
+            tally.count(WENT_ON, went_on);
+            check_reach(&mut tally);
+            let expected = faults.iter().map(|fault| format!("{fault}: did the shim do its work?"));
+            assert_eq!(tally.faults(), expected.collect::<Vec<_>>());
+        };
+        check(7, 10, 20, &[]);
+        check(6, 10, 20, &["only 6 lives that a full disk disturbed, not 7"]);
+        check(10, 9, 20, &["only 9 troubles that were told, not 10"]);
+        check(10, 10, 19, &["only 19 lives that went on by themselves, not 20"]);
     }
 }
