@@ -140,7 +140,12 @@ pub async fn run(plan: &CrashPlan) -> Result<Tally> {
     if plan.twins > 0 {
         acts.push(Box::pin(twins::run(Arc::clone(&stage), plan.twins, seed(&chance))));
     }
-    tally.add(part("SIGTERM, and two in one workspace", play(plan.width, acts)).await?);
+    let ends = async {
+        let mut ends = play(plan.width, acts).await?;
+        stops::check_reach(&mut ends);
+        Ok(ends)
+    };
+    tally.add(part("SIGTERM, and two in one workspace", ends).await?);
     while let Some(long) = beside.join_next().await {
         tally.add(long??);
     }

@@ -20,6 +20,15 @@ use super::{
 /// How long an end may take.
 const LIMIT: Duration = Duration::from_secs(10);
 
+/// How long the moment to stop at is waited for. It may be over before the judge, on a machine that is busy, looks.
+const SIGHT: Duration = Duration::from_secs(20);
+
+/// Ends that there were, …
+const ALL: &str = "ends by SIGTERM";
+
+/// … and those that came when they were to come.
+const IN_TIME: &str = "ends by SIGTERM at the moment they were for";
+
 /// When the end is asked for.
 #[derive(Debug, Clone, Copy)]
 enum Moment {
@@ -50,7 +59,7 @@ pub(super) async fn run(stage: Arc<Stage>, stops: u32, seed: u64) -> Result<Tall
         live_and_stop(&mut scene, &chance, moment, &mut tally)
             .await
             .with_context(|| format!("stop {stop} of seed {seed}, {moment:?}"))?;
-        tally.count("ends by SIGTERM", 1);
+        tally.count(ALL, 1);
         if tally.faults().len() > faults {
             tally.note(format!("these faults came with stop {stop} of seed {seed}, {moment:?}"));
         }
@@ -71,22 +80,18 @@ async fn live_and_stop(
     let remote = scene.remote_id().context("the remote agent has ended")?;
     let mut chat = scene.shimmed(scene.chat(wait)?).env("CRASH_SLOW", "15000").start()?;
     let mut held_up = false;
-    match moment {
-        Moment::In(phase) => {
-            chat.say(&line).await?;
-            until(scene, &mut chat, phase).await?;
-        }
+    let is_in_time = match moment {
+        Moment::In(phase) => said_and_seen(scene, &mut chat, &line, phase).await?,
         Moment::Unanswered => {
             signal("STOP", remote).await?;
             held_up = true;
-            chat.say(&line).await?;
             // It has not got the message, whatever its socket took.
-            until(scene, &mut chat, Phase::Run).await?;
+            let is_in_time = said_and_seen(scene, &mut chat, &line, Phase::Run).await?;
             chat.ended_within(Duration::from_millis(100)).await;
+            is_in_time
         }
         Moment::Start { after, with_agent } => {
-            chat.say(&line).await?;
-            until(scene, &mut chat, Phase::Watching).await?;
+            let is_in_time = said_and_seen(scene, &mut chat, &line, Phase::Watching).await?;
             let (_, shown) = chat.kill().await?;
             scene.saw(shown);
             if !with_agent {
@@ -95,8 +100,10 @@ async fn live_and_stop(
             }
             chat = scene.chat(wait)?.start()?;
             chat.ended_within(Duration::from_millis(after)).await;
+            is_in_time
         }
-    }
+    };
+    tally.count(IN_TIME, u64::from(is_in_time));
     let asked = Instant::now();
     let id = chat.id().context("the assistant ended by itself")?;
     signal("TERM", id).await?;
@@ -121,16 +128,33 @@ async fn live_and_stop(
     Ok(())
 }
 
-/// Waits until something is newly in a phase.
-async fn until(scene: &Scene, chat: &mut Process, phase: Phase) -> Result<()> {
+/// Says something and waits until something is newly in a phase; false when nobody saw that.
+async fn said_and_seen(
+    scene: &Scene,
+    chat: &mut Process,
+    line: &str,
+    phase: Phase,
+) -> Result<bool> {
     let judge = Judge::of_the_living(scene.database())?;
+    // What is said may be under way, or over, at the first look after it.
     let before = judge.standing(phase, scene)?;
-    let deadline = Instant::now() + PATIENCE;
+    chat.say(line).await?;
+    let deadline = Instant::now() + SIGHT;
     while judge.standing(phase, scene)?.iter().all(|id| before.contains(id)) {
-        ensure!(Instant::now() < deadline, "nothing came to \"{phase}\"");
         ensure!(!chat.ended_within(Duration::from_millis(1)).await, "it ended before \"{phase}\"");
+        if Instant::now() >= deadline {
+            return Ok(false);
+        }
     }
-    Ok(())
+    Ok(true)
+}
+
+/// Whether enough ends came when they were to come. The others are ends at some moment, and were judged like these.
+pub(super) fn check_reach(tally: &mut Tally) {
+    let (all, in_time) = (tally.counted(ALL), tally.counted(IN_TIME));
+    if in_time * 2 < all {
+        tally.fault(format!("of {all} ends by SIGTERM only {in_time} came at their moment"));
+    }
 }
 
 /// Sends a signal.
@@ -139,4 +163,23 @@ pub(super) async fn signal(name: &str, process: u32) -> Result<()> {
         Command::new("kill").arg(format!("-{name}")).arg(process.to_string()).status().await?;
     ensure!(status.success(), "{name} could not be sent to process {process}");
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ends_that_missed_their_moment_are_a_fault_when_most_did() {
+        let check = |all, in_time, faults: &[&str]| {
+            let mut tally = Tally::default();
+            tally.count(ALL, all);
+            tally.count(IN_TIME, in_time);
+            check_reach(&mut tally);
+            assert_eq!(tally.faults(), faults);
+        };
+        check(0, 0, &[]);
+        check(28, 14, &[]);
+        check(28, 13, &["of 28 ends by SIGTERM only 13 came at their moment"]);
+    }
 }
