@@ -84,7 +84,12 @@ async fn count_operations(scene: &mut Scene, chance: &Chance) -> Result<u64> {
     let mut chat = program.start()?;
     chat.say(&line).await?;
     chat.line(PATIENCE, "an outcome", |line| line.contains(&told)).await?;
-    let (_, shown) = chat.finish(PATIENCE).await?;
+    let (status, shown) = chat.finish(PATIENCE).await?;
+    ensure!(
+        status.success(),
+        "an undisturbed life ended with {status} after:\n{}",
+        shown.join("\n")
+    );
     scene.saw(shown);
     let text = std::fs::read_to_string(&count).context("the shim counted nothing")?;
     let operations: u64 = text.trim().parse().context("the shim's count is no number")?;
@@ -181,7 +186,7 @@ fn count_phases(
 }
 
 /// Why a life counts as no kill, if it does.
-fn unexpected(status: ExitStatus, shown: &[String]) -> Option<String> {
+pub(super) fn unexpected(status: ExitStatus, shown: &[String]) -> Option<String> {
     (status.signal() != Some(KILLED))
         .then(|| format!("it was not killed, it ended with {status} after:\n{}", shown.join("\n")))
 }

@@ -2,6 +2,7 @@
 //! view, end), ended before its k-th operation for each k there is, each time from a state at rest.
 
 use std::{
+    process::ExitStatus,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -15,6 +16,7 @@ use volcanic_base::Chance;
 
 use super::{
     judge::Judge,
+    kills::unexpected,
     said::{Said, SaidTask},
     scene::{PATIENCE, Scene},
     stage::Stage,
@@ -25,8 +27,11 @@ use super::{
 /// written together.
 const WITHOUT: u64 = 6;
 
-/// The least that a life has.
+/// The least that a life has, …
 const LEAST: u64 = 120;
+
+/// … and more than it has by far: whoever comes so far without an end is not getting anywhere.
+const MOST: u64 = 2_000;
 
 /// What the workers share.
 struct Course {
@@ -59,6 +64,11 @@ async fn work(stage: Arc<Stage>, course: Arc<Course>, chance: Chance) -> Result<
     let mut tally = Tally::default();
     while course.outlived.load(Ordering::Relaxed) < WITHOUT {
         let at = course.next.fetch_add(1, Ordering::Relaxed);
+        if at > MOST {
+            tally.fault(format!("a whole life does not come to its end before operation {at}"));
+            break;
+        }
+        let faults_before = tally.faults().len();
         if live_to(&mut scene, &chance, at, &mut tally).await? {
             course.outlived.fetch_add(1, Ordering::Relaxed);
             continue;
@@ -69,7 +79,6 @@ async fn work(stage: Arc<Stage>, course: Arc<Course>, chance: Chance) -> Result<
         scene.note_in_flight(&judge)?;
         let faults = judge.standing_faults()?.into_iter().chain(scene.pending_faults());
         tally.faults_of(&format!("ended at operation {at}"), faults);
-        let faults_before = tally.faults().len();
         scene.settle(Duration::ZERO, &mut tally).await?;
         let stale = scene.stale_files()?.into_iter().map(|file| format!("{file} was left behind"));
         tally.faults_of(&format!("after operation {at} and another start"), stale);
@@ -117,6 +126,37 @@ async fn live_to(scene: &mut Scene, chance: &Chance, at: u64, tally: &mut Tally)
     }
     drop(judge);
     let (status, shown) = chat.finish(PATIENCE).await?;
+    if let Some(fault) = odd_end(status, &shown) {
+        tally.fault(format!("before operation {at}: {fault}"));
+    }
     scene.saw(shown);
     Ok(status.success())
+}
+
+/// Why a life was neither whole nor ended by the shim, if that is so: one that gives up or panics is none that was killed.
+fn odd_end(status: ExitStatus, shown: &[String]) -> Option<String> {
+    if status.success() { None } else { unexpected(status, shown) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::ExitStatusExt as _;
+
+    use super::*;
+
+    #[test]
+    fn a_life_is_whole_or_killed_and_every_other_end_is_a_fault() {
+        let check = |raw: i32, is_odd: bool| {
+            let shown = ["shown".to_owned()];
+            let odd = odd_end(ExitStatus::from_raw(raw), &shown);
+            assert_eq!(odd.is_some(), is_odd, "{raw}: {odd:?}");
+            assert!(odd.is_none_or(|odd| odd.contains("shown")));
+        };
+        // Success, SIGKILL; a code of failure, that of a panic, SIGABRT, SIGTERM.
+        check(0, false);
+        check(9, false);
+        for raw in [1 << 8, 101 << 8, 6, 15] {
+            check(raw, true);
+        }
+    }
 }
