@@ -106,14 +106,13 @@ fn sample(process: u32) -> Result<Sample> {
 
 /// Holds the end against the time after the first quarter.
 fn compare(samples: &[Sample], life: Duration, tally: &mut Tally) {
-    let quarter = samples.len() / 4;
-    let (Some(early), Some(late)) = (
-        samples.get(quarter..quarter + LOOKS),
-        samples.len().checked_sub(LOOKS).and_then(|from| samples.get(from..)),
-    ) else {
-        tally.note(format!("too few looks at a long life to compare: {}", samples.len()));
+    let after_quarter = &samples[samples.len() / 4..];
+    if after_quarter.len() < 2 * LOOKS {
+        tally.fault(format!("too few looks at a long life to compare: {}", samples.len()));
         return;
-    };
+    }
+    let early = &after_quarter[..LOOKS];
+    let late = &after_quarter[after_quarter.len() - LOOKS..];
     let middle = |samples: &[Sample], of: fn(&Sample) -> u64| {
         let mut values: Vec<u64> = samples.iter().map(of).collect();
         values.sort_unstable();
@@ -134,5 +133,36 @@ fn compare(samples: &[Sample], life: Duration, tally: &mut Tally) {
     }
     if descriptors[1] > descriptors[0] + MORE_DESCRIPTORS {
         tally.fault(format!("descriptors grew from {} to {}", descriptors[0], descriptors[1]));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The faults of a life with so many looks, of which the second half finds so much more.
+    #[track_caller]
+    fn check(looks: usize, more_memory: u64, more_descriptors: u64, faults: &[&str]) {
+        let sample = |look| {
+            let is_late = u64::from(look >= looks / 2);
+            let resident = 20_000 + is_late * more_memory;
+            Sample { resident, descriptors: 10 + is_late * more_descriptors }
+        };
+        let samples: Vec<_> = (0..looks).map(sample).collect();
+        let mut tally = Tally::default();
+        compare(&samples, Duration::from_mins(1), &mut tally);
+        assert_eq!(tally.faults(), faults);
+    }
+
+    #[test]
+    fn what_grows_is_a_fault_and_so_is_a_life_that_nobody_looked_at() {
+        check(100, 0, 0, &[]);
+        check(100, GROWTH, MORE_DESCRIPTORS, &[]);
+        check(100, GROWTH + 1, 0, &["memory grew from 20000 to 36385 KiB"]);
+        check(100, 0, MORE_DESCRIPTORS + 1, &["descriptors grew from 10 to 23"]);
+        // Early and late looks are not the same ones.
+        check(22, GROWTH + 1, 0, &["memory grew from 20000 to 36385 KiB"]);
+        check(20, GROWTH + 1, 0, &["too few looks at a long life to compare: 20"]);
+        check(0, 0, 0, &["too few looks at a long life to compare: 0"]);
     }
 }
