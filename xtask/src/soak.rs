@@ -3,11 +3,12 @@
 
 use std::{
     io::{BufRead as _, BufReader},
+    ops::Range,
     process::{Command, Stdio},
     time::{Duration, Instant},
 };
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, ensure};
 
 use crate::{
     peers::{CrashCounts, build_for_crash, crash_runner},
@@ -42,14 +43,29 @@ struct Sum {
     red: Vec<String>,
 }
 
+impl SoakPlan {
+    /// The rounds to run; there is at least one.
+    fn rounds(&self) -> Result<Range<u64>> {
+        let end = if self.quick { self.from.saturating_add(1) } else { ROUNDS };
+        ensure!(
+            self.from < end,
+            "a run has the rounds 0 to {}, there is nothing to go on with from {}",
+            ROUNDS - 1,
+            self.from
+        );
+        ensure!(self.minutes != Some(0), "no round begins in 0 minutes");
+        Ok(self.from..end)
+    }
+}
+
 /// Runs the plan; the last line is the verdict.
 pub(crate) fn run(plan: &SoakPlan) -> Result<()> {
+    let rounds = plan.rounds()?;
     build_for_crash()?;
     let started = Instant::now();
-    let end = if plan.quick { plan.from + 1 } else { plan.from.max(ROUNDS) };
     let limit = plan.minutes.map(|minutes| Duration::from_secs(minutes * 60));
     let mut sum = Sum::default();
-    for round in plan.from..end {
+    for round in rounds {
         if limit.is_some_and(|limit| started.elapsed() >= limit) {
             println!("the time is up; go on with --seed {} --from {round}", plan.seed);
             break;
@@ -82,9 +98,7 @@ pub(crate) fn run(plan: &SoakPlan) -> Result<()> {
         sum.red.len(),
         started.elapsed().as_secs()
     );
-    if !sum.red.is_empty() {
-        bail!("{} red", sum.red.len());
-    }
+    ensure!(sum.red.is_empty(), "{} red", sum.red.len());
     Ok(())
 }
 
@@ -154,4 +168,25 @@ fn mix(seed: u64, round: u64) -> u64 {
     value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     (value ^ (value >> 31)) >> 16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_without_a_round_is_refused() {
+        let rounds = |quick, from, minutes| {
+            let plan = SoakPlan { quick, seed: 1, from, minutes };
+            plan.rounds().map_err(|error| error.to_string())
+        };
+        assert_eq!(rounds(false, 0, None), Ok(0..ROUNDS));
+        assert_eq!(rounds(false, 9, Some(1)), Ok(9..ROUNDS));
+        assert_eq!(rounds(true, 12, None), Ok(12..13));
+        let refused = |told: &str| Err(told.to_owned());
+        let none = "a run has the rounds 0 to 9, there is nothing to go on with from 10";
+        assert_eq!(rounds(false, 10, None), refused(none));
+        assert_eq!(rounds(false, 0, Some(0)), refused("no round begins in 0 minutes"));
+        assert!(rounds(true, u64::MAX, None).is_err());
+    }
 }
