@@ -65,8 +65,8 @@ enum Task {
     },
     /// What reads bytes from outside, with bytes that nobody wrote: streams, JSON-RPC, cards, tasks.
     Fuzz {
-        /// How long each target runs.
-        #[arg(long, default_value_t = 60)]
+        /// How long each target runs; without a bound it would not end.
+        #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..))]
         seconds: u32,
         /// Only this target.
         #[arg(long)]
