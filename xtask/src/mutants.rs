@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -15,7 +16,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::shell::{self, command, root};
 
-/// How long the tests of one mutant may take, building included: one that hangs is found out as well.
+/// How long the tests of one package may take, building included.
 const PATIENCE: Duration = Duration::from_mins(20);
 const KILLED_BY: &str = "Killed by: ";
 
@@ -29,10 +30,22 @@ struct Mutant {
 }
 
 /// How the named tests of one package ended.
-#[derive(Default)]
+#[derive(Debug, Default, PartialEq)]
 struct Ended {
     passed: BTreeSet<String>,
     failed: BTreeSet<String>,
+    /// Whether they had to be ended. Nobody knows then what they would have said.
+    hung: bool,
+}
+
+/// What came of a mutant.
+#[derive(Debug, PartialEq)]
+enum Verdict {
+    Killed,
+    /// Tests that did not fail.
+    Survived(String),
+    /// Tests that did not end. They are to be mended: a test that fails says what is wrong.
+    Hung(String),
 }
 
 /// Proves that every mutant can be made of the product as it stands.
@@ -56,26 +69,28 @@ pub(crate) fn run(only: Option<&str>) -> Result<()> {
     println!();
     for (mutant, verdict) in mutants.iter().zip(&verdicts) {
         let verdict = match verdict {
-            Ok(()) => "killed".to_owned(),
-            Err(why) => format!("SURVIVED: {why}"),
+            Verdict::Killed => "killed".to_owned(),
+            Verdict::Survived(why) => format!("SURVIVED: {why}"),
+            Verdict::Hung(why) => format!("HUNG: {why}"),
         };
         println!("{}: {verdict}\n    {}", mutant.name, mutant.what);
         for (package, test) in &mutant.killers {
             println!("    {package} {test}");
         }
     }
-    let survivors = verdicts.iter().filter(|verdict| verdict.is_err()).count();
-    println!("mutants: {} of {} killed", verdicts.len() - survivors, verdicts.len());
-    ensure!(survivors == 0, "{survivors} mutants survived");
+    let killed = verdicts.iter().filter(|verdict| **verdict == Verdict::Killed).count();
+    println!("mutants: {killed} of {} killed", verdicts.len());
+    ensure!(killed == verdicts.len(), "{} mutants were not killed", verdicts.len() - killed);
     Ok(())
 }
 
-fn judge(mutants: &[Mutant], folder: &Path, tree: &Path) -> Result<Vec<Result<(), String>>> {
+fn judge(mutants: &[Mutant], folder: &Path, tree: &Path) -> Result<Vec<Verdict>> {
     let built = folder.join("built");
     println!("\n== the product as it is");
     let all = mutants.iter().flat_map(|mutant| mutant.killers.clone()).collect();
     for (package, ended) in test(&all, tree, &built)? {
         let named = of_package(&all, &package);
+        ensure!(!ended.hung, "without a mutant the tests of {package} did not end: {named:?}");
         let lacking: Vec<_> = named.difference(&ended.passed).collect();
         ensure!(lacking.is_empty(), "without a mutant these did not pass: {package} {lacking:?}");
     }
@@ -88,18 +103,27 @@ fn judge(mutants: &[Mutant], folder: &Path, tree: &Path) -> Result<Vec<Result<()
             git
         };
         shell::run(git().arg("apply").arg(&mutant.patch))?;
-        let mut verdict = Ok(());
-        for (package, ended) in test(&mutant.killers, tree, &built)? {
-            let named = of_package(&mutant.killers, &package);
-            let lenient: Vec<_> = named.difference(&ended.failed).collect();
-            if !lenient.is_empty() {
-                verdict = Err(format!("{package} {lenient:?} did not fail"));
-            }
-        }
+        let ended = test(&mutant.killers, tree, &built)?;
         shell::run(git().args(["checkout", "--quiet", "--", "."]))?;
-        verdicts.push(verdict);
+        verdicts.push(verdict(&mutant.killers, &ended));
     }
     Ok(verdicts)
+}
+
+/// What is to be said of a mutant by the tests that are to kill it.
+fn verdict(killers: &BTreeSet<(String, String)>, ended: &[(String, Ended)]) -> Verdict {
+    let mut verdict = Verdict::Killed;
+    for (package, ended) in ended {
+        let named = of_package(killers, package);
+        let lenient: Vec<_> = named.difference(&ended.failed).collect();
+        if ended.hung {
+            return Verdict::Hung(format!("{package} {lenient:?} did not end"));
+        }
+        if !lenient.is_empty() {
+            verdict = Verdict::Survived(format!("{package} {lenient:?} did not fail"));
+        }
+    }
+    verdict
 }
 
 fn mutants(only: Option<&str>) -> Result<Vec<Mutant>> {
@@ -157,8 +181,23 @@ fn test(
         cargo.args(["test", "--locked", "--no-fail-fast", "--package", &package, "--tests", "--"]);
         cargo.arg("--exact").args(&named);
         let log = built.with_extension("log");
-        let printed = run_within(&mut cargo, &log)?;
-        let mut ended = Ended::default();
+        let (printed, hung) = run_within(&mut cargo, &log, PATIENCE)?;
+        let ended = Ended { hung, ..Ended::of(&printed) };
+        println!("{package}: {} passed, {} failed", ended.passed.len(), ended.failed.len());
+        ensure!(
+            hung || !ended.passed.is_empty() || !ended.failed.is_empty(),
+            "no test of {package} ran, the end of what it printed:\n{}",
+            tail(&printed)
+        );
+        all.push((package, ended));
+    }
+    Ok(all)
+}
+
+impl Ended {
+    /// What the test binaries say, line by line.
+    fn of(printed: &str) -> Self {
+        let mut ended = Self::default();
         for line in printed.lines() {
             let Some((test, end)) =
                 line.strip_prefix("test ").and_then(|line| line.split_once(" ... "))
@@ -171,19 +210,13 @@ fn test(
                 _ => false,
             };
         }
-        println!("{package}: {} passed, {} failed", ended.passed.len(), ended.failed.len());
-        ensure!(
-            !ended.passed.is_empty() || !ended.failed.is_empty(),
-            "no test of {package} ran, the end of what it printed:\n{}",
-            tail(&printed)
-        );
-        all.push((package, ended));
+        ended
     }
-    Ok(all)
 }
 
-/// What a command prints until it ends; one that hangs is ended.
-fn run_within(command: &mut Command, log: &Path) -> Result<String> {
+/// What a command prints, and whether it had to be ended: with all that it started, since it is not cargo that hangs but a
+/// test, which would go on for ever.
+fn run_within(command: &mut Command, log: &Path, patience: Duration) -> Result<(String, bool)> {
     if let Some(folder) = log.parent() {
         fs::create_dir_all(folder)?;
     }
@@ -192,22 +225,25 @@ fn run_within(command: &mut Command, log: &Path) -> Result<String> {
         .stdin(Stdio::null())
         .stdout(file.try_clone()?)
         .stderr(file)
+        .process_group(0)
         .spawn()
-        .context("failed to start cargo")?;
+        .with_context(|| format!("failed to start {}", command.get_program().display()))?;
     let begun = Instant::now();
+    let mut hung = false;
     while child.try_wait()?.is_none() {
-        if begun.elapsed() > PATIENCE {
-            end(&mut child)?;
-            bail!("the tests did not end in {} minutes", PATIENCE.as_secs() / 60);
+        if begun.elapsed() > patience {
+            end_group(&mut child)?;
+            hung = true;
+            break;
         }
         thread::sleep(Duration::from_millis(200));
     }
-    Ok(String::from_utf8_lossy(&fs::read(log)?).into_owned())
+    Ok((String::from_utf8_lossy(&fs::read(log)?).into_owned(), hung))
 }
 
-fn end(child: &mut Child) -> Result<()> {
-    child.kill()?;
-    child.wait()?;
+fn end_group(leader: &mut Child) -> Result<()> {
+    shell::run(command("kill").args(["-KILL", "--", &format!("-{}", leader.id())]))?;
+    leader.wait()?;
     Ok(())
 }
 
@@ -220,5 +256,56 @@ fn remove_tree(tree: &Path) -> Result<()> {
     if tree.exists() {
         shell::run(command("git").args(["worktree", "remove", "--force"]).arg(tree))?;
     }
-    Ok(())
+    // One that somebody deleted is still on git's list, and could not be added again.
+    shell::run(command("git").args(["worktree", "prune"]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_test_that_fails_kills_a_mutant() {
+        let killers = [("net", "a::b"), ("net", "c"), ("store", "d")];
+        let killers = killers.map(|(package, test)| (package.to_owned(), test.to_owned())).into();
+        let net = "test a::b ... FAILED\nnonsense\ntest other ... ok\n";
+        let check = |rest_of_net: &str, hung: bool, store: &str, expected: Verdict| {
+            let net = Ended { hung, ..Ended::of(&format!("{net}{rest_of_net}")) };
+            let ended = [("net".to_owned(), net), ("store".to_owned(), Ended::of(store))];
+            assert_eq!(verdict(&killers, &ended), expected);
+        };
+        let failed = "test d ... FAILED";
+        check("test c ... FAILED", false, failed, Verdict::Killed);
+        let survived = |told: &str| Verdict::Survived(told.to_owned());
+        check("test c ... ok", false, failed, survived("net [\"c\"] did not fail"));
+        check("test c ... FAILED", false, "", survived("store [\"d\"] did not fail"));
+        let hung = Verdict::Hung("net [\"c\"] did not end".to_owned());
+        check("test c ... test d ... ok", true, failed, hung);
+    }
+
+    #[test]
+    fn what_hangs_is_ended_with_all_that_it_started() {
+        let folder = std::env::temp_dir().join(format!("volcanic-hung-{}", std::process::id()));
+        let log = folder.join("log");
+        let mut shell = Command::new("sh");
+        // As cargo does: it waits for what it started.
+        shell.args(["-c", "sleep 600 & echo $!; wait"]);
+        let (printed, hung) = run_within(&mut shell, &log, Duration::from_secs(2)).unwrap();
+        assert!(hung);
+        let child: u32 = printed.trim().parse().unwrap();
+        // Until its end is looked at, which others do, it is listed as a zombie.
+        let runs = || {
+            let stat = fs::read_to_string(format!("/proc/{child}/stat"));
+            stat.is_ok_and(|stat| !stat.contains(" Z "))
+        };
+        let begun = Instant::now();
+        while runs() {
+            assert!(begun.elapsed() < Duration::from_secs(30), "{child} still runs");
+            thread::sleep(Duration::from_millis(10));
+        }
+        let mut quick = Command::new("echo");
+        let ended = run_within(quick.arg("here"), &log, PATIENCE).unwrap();
+        assert_eq!(ended, ("here\n".to_owned(), false));
+        fs::remove_dir_all(folder).unwrap();
+    }
 }
