@@ -1,5 +1,5 @@
-//! `cargo xtask bench client`: our client, the official SDK's and reqwest alone against one server, each a process of its
-//! own, in turn, so that what the machine does meanwhile meets all of them.
+//! `cargo xtask bench client`: our client, the official SDK's, reqwest and a socket alone against one server, each a process
+//! of its own, in turn, so that what the machine does meanwhile meets all of them.
 
 mod talk;
 mod watches;
@@ -13,8 +13,8 @@ use talk::Talk;
 
 pub(crate) use watches::watches;
 
-/// The clients, ours first.
-const CLIENTS: [&str; 3] = ["volcanic", "a2a-lf", "reqwest"];
+/// The clients, ours first, and in the end what is left without one.
+const CLIENTS: [&str; 4] = ["volcanic", "a2a-lf", "reqwest", "socket"];
 
 /// What is measured: the order, what is counted, and how many of it a round of the short and of the full run has.
 const MEASURES: [(&str, &str, u32, u32); 6] = [
@@ -35,7 +35,8 @@ pub(crate) fn client(quick: bool) -> Result<()> {
     let mut clients = CLIENTS
         .into_iter()
         .map(|name| {
-            let folder = if name == "volcanic" { &ours } else { &peers };
+            let is_ours = matches!(name, "volcanic" | "socket");
+            let folder = if is_ours { &ours } else { &peers };
             Talk::start(command(folder.join(format!("bench-{name}"))).arg(&url))
         })
         .collect::<Result<Vec<_>>>()?;
@@ -82,6 +83,9 @@ fn build_ours() -> Result<PathBuf> {
         .args(["--package", "volcanic-bench"]))?;
     Ok(built("dist"))
 }
+
+/// What each client took of time and of processor time, in nanoseconds.
+type Taken = [(f64, f64); CLIENTS.len()];
 
 /// What one client took in the rounds of one measure, in nanoseconds for each call or event.
 #[derive(Default)]
@@ -137,15 +141,18 @@ fn shown(nanoseconds: f64) -> String {
     }
 }
 
-/// The last line: how many times as fast as the others ours is, and what a large event takes.
-fn summary(taken: &[[(f64, f64); 3]]) -> String {
+/// The last line: how many times as fast as the others ours is, how many times as fast as the SDK's no client at all would
+/// be, and what a large event takes.
+fn summary(taken: &[Taken]) -> String {
     let [one, many, events, small, middle, large] = taken else { return String::new() };
-    let times = |row: &[(f64, f64); 3], peer: usize| row[peer].0 / row[0].0;
-    let cpus = |row: &[(f64, f64); 3], peer: usize| row[peer].1 / row[0].1;
-    let per_byte = |row: &[(f64, f64); 3], bytes: u32| row[0].0 / f64::from(bytes);
+    let times = |row: &Taken, peer: usize| row[peer].0 / row[0].0;
+    let cpus = |row: &Taken, peer: usize| row[peer].1 / row[0].1;
+    let most = |row: &Taken| row[1].0 / row[3].0;
+    let per_byte = |row: &Taken, bytes: u32| row[0].0 / f64::from(bytes);
     format!(
         "ratios, rate (cpu): to a2a-lf GetTask {:.2} ({:.2}), 64 at once {:.2} ({:.2}), events {:.2} ({:.2}); to reqwest \
-         GetTask {:.2} ({:.2}), 64 at once {:.2} ({:.2}); ns per byte 64 KiB {:.2}, 1 MiB {:.2}, 8 MiB {:.2}; 8 MiB in {}",
+         GetTask {:.2} ({:.2}), 64 at once {:.2} ({:.2}); a socket alone to a2a-lf GetTask {:.2}, 64 at once {:.2}, \
+         events {:.2}; ns per byte 64 KiB {:.2}, 1 MiB {:.2}, 8 MiB {:.2}; 8 MiB in {}",
         times(one, 1),
         cpus(one, 1),
         times(many, 1),
@@ -156,6 +163,9 @@ fn summary(taken: &[[(f64, f64); 3]]) -> String {
         cpus(one, 2),
         times(many, 2),
         cpus(many, 2),
+        most(one),
+        most(many),
+        most(events),
         per_byte(small, 64 << 10),
         per_byte(middle, 1 << 20),
         per_byte(large, 8 << 20),
@@ -179,9 +189,10 @@ mod tests {
 
     #[test]
     fn ratios_say_how_many_times_as_fast_ours_is() {
-        let row = [(1000.0, 500.0), (2000.0, 1500.0), (1500.0, 500.0)];
+        let row = [(1000.0, 500.0), (2000.0, 1500.0), (1500.0, 500.0), (800.0, 400.0)];
         let line = summary(&[row, row, row, row, row, row]);
         assert!(line.starts_with("ratios, rate (cpu): to a2a-lf GetTask 2.00 (3.00), "), "{line}");
         assert!(line.contains("to reqwest GetTask 1.50 (1.00), "), "{line}");
+        assert!(line.contains("a socket alone to a2a-lf GetTask 2.50, "), "{line}");
     }
 }

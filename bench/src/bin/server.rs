@@ -214,7 +214,7 @@ async fn serve(mut stream: TcpStream, answers: Arc<Answers>) -> Result<()> {
     let mut received = BytesMut::with_capacity(8 << 10);
     let mut memory = Memory::default();
     loop {
-        let Some(end) = received.windows(4).position(|bytes| bytes == b"\r\n\r\n") else {
+        let Some(end) = memchr::memmem::find(&received, b"\r\n\r\n") else {
             if stream.read_buf(&mut received).await? == 0 {
                 return Ok(());
             }
@@ -239,11 +239,11 @@ async fn serve(mut stream: TcpStream, answers: Arc<Answers>) -> Result<()> {
     }
 }
 
+/// All clients write names of headers in lower case, so that none must be looked at but this one.
 fn content_length(head: &str) -> Option<usize> {
-    head.lines().find_map(|line| {
-        let (name, value) = line.split_once(':')?;
-        name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse().ok())?
-    })
+    const NAME: &str = "\r\ncontent-length: ";
+    let at = memchr::memmem::find(head.as_bytes(), NAME.as_bytes())? + NAME.len();
+    head[at..].split("\r\n").next()?.parse().ok()
 }
 
 #[tokio::main(flavor = "current_thread")]

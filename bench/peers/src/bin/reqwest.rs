@@ -1,4 +1,4 @@
-//! The floor: reqwest alone, with a body that was written beforehand and an answer that nobody reads. Nothing of the
+//! reqwest alone, with a body that was written beforehand and an answer that nobody reads. Nothing of the
 //! protocol is done here, no JSON among it.
 
 #[path = "../../../src/stopwatch.rs"]
