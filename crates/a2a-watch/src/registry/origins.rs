@@ -11,7 +11,7 @@ use crate::config::WatchConfig;
 use crate::record::WatchId;
 
 /// How many calls in a row may go unanswered, with none answered in between, before the origin counts as out of reach.
-const SLOW_LIMIT: u32 = 3;
+const UNANSWERED_LIMIT: u32 = 3;
 
 /// An origin out of reach that nobody tried for so long is of no watch any more: each would have tried.
 const FORGOTTEN_AFTER: SignedDuration = SignedDuration::from_hours(1);
@@ -21,8 +21,8 @@ const FORGOTTEN_AFTER: SignedDuration = SignedDuration::from_hours(1);
 pub(super) enum Reach {
     /// It answered, whatever it said.
     Answered,
-    /// It took the call and did not answer in time.
-    Slow,
+    /// It took the call, and no whole answer came in time.
+    Unanswered,
     /// It could not be reached, or what stands before it says so.
     Unreached,
     /// Nothing: there was no call.
@@ -48,7 +48,7 @@ struct Origin {
     /// …and each of them once.
     is_wanting: HashSet<WatchId>,
     down: Option<Down>,
-    slow: u32,
+    unanswered: u32,
     put_off: Option<Timestamp>,
 }
 
@@ -146,12 +146,12 @@ impl Origins {
         let Some(known) = self.all.get_mut(&turn.origin) else { return false };
         known.running = known.running.saturating_sub(1);
         self.running = self.running.saturating_sub(1);
-        known.slow = match reach {
-            Reach::Slow => known.slow.saturating_add(1),
+        known.unanswered = match reach {
+            Reach::Unanswered => known.unanswered.saturating_add(1),
             Reach::Answered => 0,
-            Reach::Unreached | Reach::Nothing => known.slow,
+            Reach::Unreached | Reach::Nothing => known.unanswered,
         };
-        let is_unreached = reach == Reach::Unreached || known.slow >= SLOW_LIMIT;
+        let is_unreached = reach == Reach::Unreached || known.unanswered >= UNANSWERED_LIMIT;
         if let Some(down) = known.down.as_mut().filter(|_| turn.is_probe) {
             down.is_probed = false;
         }
@@ -188,7 +188,7 @@ impl Origins {
     pub(super) fn answered(&mut self, origin: &str) {
         if let Some(known) = self.all.get_mut(origin) {
             known.down = None;
-            known.slow = 0;
+            known.unanswered = 0;
         }
     }
 

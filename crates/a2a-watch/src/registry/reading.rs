@@ -64,10 +64,12 @@ pub(super) async fn entry_of(
 /// What an error of a call tells about the origin.
 pub(super) fn reached(error: &ClientError) -> Called<()> {
     let reach = match error {
+        // The call was taken, and its answer broke off.
+        ClientError::Unreachable { source, .. } if !source.never_left() => Reach::Unanswered,
         ClientError::Unreachable { .. } | ClientError::Http { status: 502..=504, .. } => {
             Reach::Unreached
         }
-        ClientError::TimedOut { .. } => Reach::Slow,
+        ClientError::TimedOut { .. } => Reach::Unanswered,
         // The key cannot be had here.
         ClientError::Key { .. } => Reach::Nothing,
         _ => Reach::Answered,

@@ -84,6 +84,8 @@ struct Inner {
     pushes: bool,
     unreachable: bool,
     stalls: bool,
+    /// So many reads are answered with half an answer.
+    breaks_off: u32,
     refuses_pushes: bool,
     /// Every call but a send is refused so.
     refusal: Option<Refusal>,
@@ -146,6 +148,11 @@ impl Agent {
     /// Lets calls wait for an answer that never comes.
     pub(crate) fn set_stalling(&self, stalls: bool) {
         self.lock().stalls = stalls;
+    }
+
+    /// Breaks so many answers to reads off half-way.
+    pub(crate) fn break_off(&self, reads: u32) {
+        self.lock().breaks_off = reads;
     }
 
     /// Says that it pushes, and takes no push config.
@@ -437,6 +444,11 @@ async fn rpc(State(agent): State<Agent>, headers: HeaderMap, body: Bytes) -> Res
         inner.heard(&method, params["id"].as_str().unwrap_or_default());
         if inner.unreachable {
             return StatusCode::SERVICE_UNAVAILABLE.into_response();
+        }
+        if method == "GetTask" && inner.breaks_off > 0 {
+            inner.breaks_off -= 1;
+            let half = [Ok("{\"jsonrpc\":"), Err(std::io::Error::other("the agent went away"))];
+            return Body::from_stream(futures::stream::iter(half)).into_response();
         }
         if method == "SendMessage"
             && let Some(look) = &mut inner.before_send

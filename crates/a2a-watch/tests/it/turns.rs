@@ -48,6 +48,23 @@ async fn outage_costs_one_call_per_pause_however_many_watch() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn answers_that_broke_off_hold_up_the_others_only_once_there_are_three_in_a_row() {
+    for (broken, read) in [(1, 5), (2, 5), (5, 3)] {
+        let world = World::new(Agent::new(WORKING));
+        for _ in 0..5 {
+            world.hand_over().await;
+            // So that no two are read at the same time.
+            world.pass(2).await;
+        }
+        let before = world.agent.calls("GetTask").len();
+        world.agent.break_off(broken);
+        world.pass(16).await;
+        let calls = world.agent.calls("GetTask").len() - before;
+        assert_eq!(calls, read, "{broken} answers broke off");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn watch_whose_agent_is_out_of_reach_still_gives_up_in_time() {
     let world = many(3).await;
     world.agent.set_unreachable(true);

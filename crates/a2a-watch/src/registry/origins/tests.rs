@@ -101,8 +101,14 @@ fn probe_that_says_nothing_is_followed_by_the_next() {
 fn one_slow_answer_says_little_and_three_say_that_nobody_is_there() {
     let mut bench = Bench::new();
     let mut found = Vec::new();
-    for reach in [Reach::Slow, Reach::Slow, Reach::Answered, Reach::Slow, Reach::Slow, Reach::Slow]
-    {
+    for reach in [
+        Reach::Unanswered,
+        Reach::Unanswered,
+        Reach::Answered,
+        Reach::Unanswered,
+        Reach::Unanswered,
+        Reach::Unanswered,
+    ] {
         bench.wait(A, &["a"]);
         let begun = bench.begin();
         found.push(bench.end(&begun[0], reach));
