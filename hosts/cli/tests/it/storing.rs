@@ -142,6 +142,10 @@ async fn a_chat_that_waits_for_the_lock_ends_when_told_to_and_says_what_that_mea
     assert!(chat.ended_within(SOON).await);
 }
 
+/// Has the assistant run a command that goes on until the file `go` is there, or for so long that no test waits for it.
+const RUN_UNTIL_TOLD: &str =
+    "run touch began; for look in $(seq 1200); do [ -e go ] && break; sleep 0.05; done; echo plum";
+
 /// Lets no file of a program that runs grow beyond so many bytes, as a full disk would not.
 fn leave_room(chat: &Process, bytes: Option<u64>) {
     let pid = Pid::from_raw(chat.id().unwrap().try_into().unwrap());
@@ -153,9 +157,10 @@ fn leave_room(chat: &Process, bytes: Option<u64>) {
 async fn a_chat_on_a_full_disk_says_so_once_and_goes_on_when_there_is_room() {
     let world = World::new();
     let mut chat = world.chat_without_size_signal(1);
-    chat.say("run touch began; sleep 1; echo plum").await.unwrap();
+    chat.say(RUN_UNTIL_TOLD).await.unwrap();
     until(|| world.workspace().join("began").exists()).await;
     leave_room(&chat, Some(4096));
+    world.write("workspace/go", "");
     let told = shows(&mut chat, "cannot be written").await;
     assert!(told.contains("disk I/O error"), "{told}");
     // Longer than a run is patient with its store.
@@ -175,9 +180,10 @@ async fn a_chat_on_a_full_disk_says_so_once_and_goes_on_when_there_is_room() {
 async fn a_pipe_whose_answers_cannot_be_kept_ends_with_a_failure_and_the_next_chat_answers() {
     let world = World::new();
     let mut chat = world.chat_without_size_signal(1);
-    chat.say("run touch began; sleep 1; echo plum").await.unwrap();
+    chat.say(RUN_UNTIL_TOLD).await.unwrap();
     until(|| world.workspace().join("began").exists()).await;
     leave_room(&chat, Some(4096));
+    world.write("workspace/go", "");
     // It is patient before it gives up.
     let (status, lines) = chat.finish(3 * SOON).await.unwrap();
     assert_eq!(status.code(), Some(1), "{lines:?}");
