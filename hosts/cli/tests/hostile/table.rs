@@ -11,8 +11,9 @@ use crate::scene::{INBOX, KEY, Scene, Standing};
 /// How much more memory a hostile agent may cost than a friendly one.
 pub(crate) const GROWTH: u64 = 64 << 20;
 
-/// How long a command may take, if a row does not say otherwise.
-const IN_TIME: Duration = Duration::from_secs(15);
+/// How long a command may take, if a row does not say otherwise: the most that one below is told to wait, and twice that for
+/// a machine that is busy.
+const IN_TIME: Duration = Duration::from_secs(30);
 
 /// How many requests a command may make: card, message, stream, and some reads.
 const MOST_ASKED: usize = 12;
