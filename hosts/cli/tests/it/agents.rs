@@ -14,11 +14,11 @@ use crate::world::{World, nobody, shows, task_in};
 #[tokio::test]
 async fn agents_are_listed_with_their_cards_and_the_unreachable_ones_as_such() {
     let world = World::new();
-    let remote = world.remote().await;
+    let (remote, nobody) = (world.remote().await, nobody());
     world.agents(&json!([
         { "name": "demo", "url": remote.url },
         { "name": "mine", "url": remote.url, "description": "My \u{1b}[31mown words" },
-        { "name": "gone", "url": nobody().await },
+        { "name": "gone", "url": nobody.url },
         { "name": "Not A Name", "url": "http://127.0.0.1/" },
     ]));
     let text = world.run(&["agents"]).await;
@@ -41,8 +41,8 @@ async fn agents_are_listed_with_their_cards_and_the_unreachable_ones_as_such() {
 #[tokio::test]
 async fn an_agent_whose_key_is_missing_is_not_called_unreachable() {
     let world = World::new();
-    let url = nobody().await;
-    world.agents(&json!([{ "name": "keyed", "url": url, "key": "env:A2A_KEY_GONE" }]));
+    let nobody = nobody();
+    world.agents(&json!([{ "name": "keyed", "url": nobody.url, "key": "env:A2A_KEY_GONE" }]));
     let text = world.run(&["agents"]).await;
     text.check(0, &["): not asked (", "the variable A2A_KEY_GONE is not set"]);
     assert!(!text.out.contains("unreachable"), "{text:?}");

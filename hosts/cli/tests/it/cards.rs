@@ -51,7 +51,7 @@ async fn a_card_is_shown_with_the_interface_that_is_used() {
         (&card["name"], card["supportedInterfaces"].is_array()),
         (&json!("demo agent"), true)
     );
-    world.run(&["card", &nobody().await]).await.check(3, &["Could not reach"]);
+    world.run(&["card", &nobody().url]).await.check(3, &["Could not reach"]);
     world.run(&["card", "unknown"]).await.check(2, &["there is no agent \"unknown\""]);
     world.run(&["card", "demo", "--no-card", "--binding", "rest"]).await.check(2, &["--extended"]);
 }

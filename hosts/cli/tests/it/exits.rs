@@ -65,7 +65,8 @@ async fn what_the_agent_refuses_ends_with_1() {
 #[tokio::test]
 async fn an_agent_that_is_not_there_ends_with_3() {
     let world = World::new();
-    world.knows(&nobody().await);
+    let nobody = nobody();
+    world.knows(&nobody.url);
     for arguments in
         [&["send", "demo", "hello"][..], &["status", "demo", "t"], &["cancel", "demo", "t"]]
     {

@@ -35,9 +35,9 @@ fn check(ran: &Ran, kind: &str, code: i32) {
 async fn every_command_tells_the_same_failures_alike() {
     let world = World::new();
     let keyed = with_key("right-key-0123456789").await;
-    let (silent, nobody) = (silent().await, nobody().await);
+    let (silent, nobody) = (silent().await, nobody());
     world.agents(&json!([
-        { "name": "down", "url": nobody },
+        { "name": "down", "url": nobody.url },
         { "name": "silent", "url": silent.url },
         { "name": "wrong", "url": keyed.url, "key": "wrong-key-9876543210" },
         { "name": "unset", "url": keyed.url, "key": "env:A2A_KEY_UNSET" },

@@ -125,7 +125,8 @@ async fn what_is_exchanged_is_shown_when_it_is_asked_for_and_keys_are_masked_in_
     check_hidden(&told);
     assert!(told.err.lines().all(|line| line.starts_with(['>', '<'])), "{told:?}");
 
-    let url = format!("{}?planted=query", nobody().await);
+    let nobody = nobody();
+    let url = format!("{}?planted=query", nobody.url);
     let down = world.run(&["status", &url, "t", "--debug"]).await;
     assert!(down.err.contains("agent-card.json?***\n") && down.err.contains("\n! "), "{down:?}");
     assert!(!down.err.contains("planted"), "{down:?}");

@@ -212,8 +212,9 @@ fn child_of(id: u32, word: &str) -> Option<String> {
 
 async fn step_1_an_agent_that_is_not_there() {
     let mut stage = Stage::new();
-    let nobody = nobody().await;
-    stage.remote = stage.script(&format!("echo 'listening on {nobody}'; exec sleep 60"));
+    let nobody = nobody();
+    let script = format!("echo 'listening on {}'; exec sleep 60", nobody.url);
+    stage.remote = stage.script(&script);
     stage.misses(1, "was not reached").await;
 }
 
@@ -313,8 +314,9 @@ async fn step_7_an_assistant_that_nobody_can_reach() {
 
 async fn step_7_an_agent_that_calls_somebody_else() {
     let mut stage = Stage::new();
-    let nobody = nobody().await;
-    stage.assistant = stage.script(&format!("export A2A__PublicUrl={nobody}; exec @real \"$@\""));
+    let nobody = nobody();
+    let script = format!("export A2A__PublicUrl={}; exec @real \"$@\"", nobody.url);
+    stage.assistant = stage.script(&script);
     stage.misses(7, "did not show an answer with w").await;
 }
 

@@ -2,6 +2,7 @@
 
 use std::{
     fs, io,
+    net::Ipv4Addr,
     path::{Path, PathBuf},
     process::Stdio,
     time::Duration,
@@ -11,7 +12,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::{
     io::AsyncWriteExt as _,
-    net::TcpListener,
+    net::TcpSocket,
     process::{Child, Command},
     time::{sleep, timeout},
 };
@@ -268,10 +269,16 @@ pub(crate) async fn shows(process: &mut Process, part: &str) -> String {
     line.unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// An address where nobody listens.
-pub(crate) async fn nobody() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    format!("http://{}/", listener.local_addr().unwrap())
+/// An address where nobody listens as long as this lives: the port is taken, so that nobody is given it.
+pub(crate) struct Nobody {
+    pub(crate) url: String,
+    _bound: TcpSocket,
+}
+
+pub(crate) fn nobody() -> Nobody {
+    let bound = TcpSocket::new_v4().unwrap();
+    bound.bind((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+    Nobody { url: format!("http://{}/", bound.local_addr().unwrap()), _bound: bound }
 }
 
 /// Sends a signal to a process of this test.

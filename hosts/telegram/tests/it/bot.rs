@@ -1,12 +1,14 @@
 //! The shipped binary, started with an environment of its own.
 
 use std::fs::File;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
 use tempfile::TempDir;
+use tokio::net::TcpSocket;
 use tokio::process::{Child, Command};
 use volcanic_agent_core::{Entry, EntryBody, Origin, SessionStore as _, TargetId};
 use volcanic_base::SystemClock;
@@ -28,6 +30,21 @@ pub(crate) struct World {
 /// A bot that runs; killed when dropped.
 pub(crate) struct Bot {
     child: Child,
+}
+
+/// A port that nobody is given as long as this lives: it is bound, and only whoever is told of it can listen there.
+pub(crate) struct Port {
+    pub(crate) address: SocketAddr,
+    _bound: TcpSocket,
+}
+
+impl Port {
+    pub(crate) fn reserve() -> Self {
+        let bound = TcpSocket::new_v4().expect("a socket");
+        bound.set_reuseaddr(true).expect("a port that can be listened on");
+        bound.bind((Ipv4Addr::LOCALHOST, 0).into()).expect("a port");
+        Self { address: bound.local_addr().expect("an address"), _bound: bound }
+    }
 }
 
 impl World {

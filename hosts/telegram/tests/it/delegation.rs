@@ -1,11 +1,9 @@
 //! Work that is handed to a remote agent and comes back.
 
-use std::net::TcpListener;
-
 use serde_json::json;
 use volcanic_agent_core::{Origin, SessionStore as _};
 
-use crate::bot::{OWNER, World};
+use crate::bot::{OWNER, Port, World};
 use crate::remote::Remote;
 
 async fn world_with(remote: &Remote, wait_seconds: u32) -> World {
@@ -151,13 +149,11 @@ async fn result_delivery_goes_to_chat_with_timestamp_header() {
 async fn a_push_brings_the_result_at_once() {
     let remote = Remote::start().await;
     let mut world = world_with(&remote, 0).await;
-    let port = TcpListener::bind("127.0.0.1:0")
-        .and_then(|listener| listener.local_addr())
-        .expect("a port")
-        .port();
+    let port = Port::reserve();
+    let base = format!("http://{}", port.address);
     world.set("A2A__Enabled", "true");
-    world.set("A2A__Listen", format!("127.0.0.1:{port}"));
-    world.set("A2A__PublicUrl", format!("http://127.0.0.1:{port}"));
+    world.set("A2A__Listen", port.address.to_string());
+    world.set("A2A__PublicUrl", base.clone());
     let _bot = world.start();
     world.says("ask demo: slow 2s pushed");
     world.sees_text("still running").await;
@@ -167,7 +163,7 @@ async fn a_push_brings_the_result_at_once() {
     world.sees_text("News from demo: finished: pushed").await;
     // The first poll would come after 15 seconds.
     assert!(handed_over.elapsed().as_secs() < 12, "it came after {:?}", handed_over.elapsed());
-    assert!(world.log().contains(&format!("push at http://127.0.0.1:{port}")), "{}", world.log());
+    assert!(world.log().contains(&format!("push at {base}")), "{}", world.log());
     world.check_manners();
 }
 

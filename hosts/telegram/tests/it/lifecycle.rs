@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use volcanic_testkit::BotFault;
 
-use crate::bot::{LIMIT, World};
+use crate::bot::{LIMIT, Port, World};
 
 #[tokio::test]
 async fn sigterm_sends_what_is_ready_and_ends_well() {
@@ -75,12 +75,8 @@ async fn a_refused_token_ends_the_bot_with_a_clear_message() {
 #[tokio::test]
 async fn an_unreachable_telegram_is_logged_without_the_token() {
     let mut world = World::new().await;
-    // A port that nothing listens on: the listener is gone at the end of the statement.
-    let port = std::net::TcpListener::bind("127.0.0.1:0")
-        .and_then(|listener| listener.local_addr())
-        .expect("a port")
-        .port();
-    world.set("Telegram__ApiUrl", format!("http://127.0.0.1:{port}"));
+    let unheard = Port::reserve();
+    world.set("Telegram__ApiUrl", format!("http://{}", unheard.address));
     world.set("Ops__Log__Level", "trace");
     world.set("Ops__Log__Format", "json");
     let bot = world.start();

@@ -12,7 +12,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use volcanic_testkit::BotFault;
 
-use crate::bot::{LIMIT, World};
+use crate::bot::{LIMIT, Port, World};
 
 const AGENT_KEY: &str = "k_planted_3f9c2a7e";
 const MODEL_KEY: &str = "sk-planted-51d0b88c";
@@ -191,11 +191,8 @@ async fn key_that_a_model_repeats_is_seen_nowhere() {
 #[tokio::test]
 async fn password_of_a_proxy_is_seen_nowhere() {
     let mut world = world().await;
-    // A port that nothing listens on: the listener is gone at the end of the statement.
-    let address = std::net::TcpListener::bind("127.0.0.1:0")
-        .and_then(|listener| listener.local_addr())
-        .expect("a port");
-    let proxy = format!("http://bot:{PROXY_PASSWORD}@{address}");
+    let unheard = Port::reserve();
+    let proxy = format!("http://bot:{PROXY_PASSWORD}@{}", unheard.address);
     for name in ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy"] {
         world.set(name, proxy.clone());
     }
