@@ -12,13 +12,16 @@ use volcanic_agent_core::{
     NewPrompt, Origin, OutboxItem, PromptKey, ScriptedModel, ScriptedRules, SessionStore as _,
 };
 use volcanic_base::Chance;
-use volcanic_testkit::drawn_from;
+use volcanic_testkit::{FaultSeed, drawn_from};
 
-use super::one_in;
+use super::judge::Judge;
+use super::{LIFETIME, one_in};
 use crate::assistant::{Assistant, Home, Setup, target};
+use crate::remote::RemoteSetup;
 
-/// The test that leads a life in a process of its own.
-pub(super) const TEST: &str = "faults::power::life::recorded_life";
+/// The test that leads a life in a process of its own when it is told to.
+pub(super) const TEST: &str =
+    "faults::power::life::life_that_nobody_disturbs_comes_to_its_end_and_tells_all_once";
 
 /// Tells it which.
 pub(super) const SCRIPT: &str = "VOLCANIC_RECORDED_LIFE";
@@ -225,10 +228,9 @@ impl Screen {
     }
 }
 
-#[tokio::test]
-#[ignore = "a part of other tests, which record it in a process of its own"]
-async fn recorded_life() {
-    let script: Value = serde_json::from_str(&std::env::var(SCRIPT).unwrap()).unwrap();
+/// A life as its script says, in this process.
+async fn lead(script: &str) {
+    let script: Value = serde_json::from_str(script).unwrap();
     let is = |name: &str| script[name].as_bool().unwrap();
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let home = Home::at(text(&script["home"]).into());
@@ -237,4 +239,30 @@ async fn recorded_life() {
     let assistant = start(&home, is("waits"), is("pushes")).await;
     live(&assistant, &messages, &screen).await;
     assistant.stop().await;
+}
+
+/// Where the others lead their lives: their processes run this test with a script, and are killed. By itself it is a life
+/// that nobody disturbs.
+#[tokio::test]
+async fn life_that_nobody_disturbs_comes_to_its_end_and_tells_all_once() {
+    if let Ok(script) = std::env::var(SCRIPT) {
+        return lead(&script).await;
+    }
+    let seed = FaultSeed::new();
+    let remote = RemoteSetup::new().with_pushes().start().await;
+    let home = Home::with(&remote);
+    let life = Life::drawn("undisturbed", seed.chance());
+    for word in life.words() {
+        remote.release(word);
+    }
+    let screen = Screen::default();
+    let living = async {
+        let assistant = life.start(&home).await;
+        life.live(&assistant, &screen).await;
+        assistant.stop().await;
+    };
+    tokio::time::timeout(LIFETIME, living).await.expect("it comes to rest");
+    let judge = Judge { home: &home, remote: &remote, life: &life };
+    assert_eq!(judge.at_the_end(&screen), [""; 0]);
+    assert!(screen.shown().len() >= life.errands().len(), "{:?}", screen.shown());
 }

@@ -98,7 +98,7 @@ pub(super) async fn record(remote: &Remote, shim: &Path, life: Life, chance: &Ch
     });
     for number in 0..LIVES {
         let mut program = Program::new("a recorded life", std::env::current_exe().unwrap())
-            .args(["--exact", life::TEST, "--ignored", "--nocapture", "--test-threads=1"])
+            .args(["--exact", life::TEST, "--nocapture", "--test-threads=1"])
             .env("LD_PRELOAD", shim.join("record.so"))
             .env("RECORD_UNDER", home.root())
             .env("RECORD_LOG", &log)
