@@ -4,7 +4,7 @@ use volcanic_agent_core::{
 };
 
 use crate::assistant::{Home, Setup, says, send, target};
-use crate::remote::{Remote, within};
+use crate::remote::{Remote, until, within};
 
 const RESULT: &str = "[A2A result from \"bot\", task T1 (completed)]\nContext: C1\nfinished: it";
 
@@ -115,19 +115,9 @@ async fn results_that_arrive_during_a_run_wait_for_its_end_in_their_order() {
     assistant.accept("m1", "go").await;
     remote.wait_received(2).await;
     remote.release("a");
-    within(async {
-        while assistant.waiting(&remote).await.is_empty() {
-            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-        }
-    })
-    .await;
+    until(async || !assistant.waiting(&remote).await.is_empty()).await;
     remote.release("b");
-    within(async {
-        while assistant.waiting(&remote).await.len() < 2 {
-            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-        }
-    })
-    .await;
+    until(async || assistant.waiting(&remote).await.len() >= 2).await;
     open.send(()).unwrap();
     let transcript = assistant.wait_line(&remote, "Second.").await;
     let told: Vec<_> = transcript[5..].iter().map(String::as_str).collect();

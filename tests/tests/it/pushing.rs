@@ -6,7 +6,7 @@ use volcanic_a2a_watch::{WatchSource, WatchStore as _};
 use volcanic_net::{CallKind, NetClient, NetConfig, Transport as _};
 
 use crate::assistant::{Assistant, Home, Setup, says, send};
-use crate::remote::{Remote, RemoteSetup, within};
+use crate::remote::{Remote, RemoteSetup, until, within};
 
 /// Pushes alone: nothing else would notice within the patience of a test.
 fn pushes_only() -> Setup {
@@ -24,12 +24,7 @@ async fn pushed(remote: &Remote) -> Assistant {
     let steps = [send("hold it"), says("It runs."), says("It is there.")];
     let assistant = Home::with(remote).start(pushes_only(), steps).await;
     assistant.say("go").await;
-    within(async {
-        while assistant.watches.watches(None).await[0].source != WatchSource::Push {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    })
-    .await;
+    until(async || assistant.watches.watches(None).await[0].source == WatchSource::Push).await;
     assistant
 }
 

@@ -34,6 +34,16 @@ pub(crate) fn within<T>(what: impl Future<Output = T>) -> impl Future<Output = T
     }
 }
 
+/// Waits for what only a look can tell.
+#[track_caller]
+pub(crate) fn until(mut there: impl AsyncFnMut() -> bool) -> impl Future<Output = ()> {
+    within(async move {
+        while !there().await {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+}
+
 /// What a remote agent is made of.
 #[derive(Clone)]
 pub(crate) struct RemoteSetup {

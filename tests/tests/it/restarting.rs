@@ -2,7 +2,7 @@ use volcanic_a2a_watch::WatchState;
 use volcanic_agent_core::ScriptedReply;
 
 use crate::assistant::{Home, Setup, says, send};
-use crate::remote::{Remote, RemoteSetup, within};
+use crate::remote::{Remote, RemoteSetup, until, within};
 
 const RESULT: &str = "[A2A result from \"bot\", task T1 (completed)]\nContext: C1\nfinished: it";
 
@@ -81,12 +81,7 @@ async fn delivered_run_that_a_kill_ends_is_taken_up_again() {
     let assistant = home.start(Setup::at_once(), steps).await;
     assistant.say("go").await;
     remote.release("it");
-    within(async {
-        while assistant.model.steps_left() > 0 {
-            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-        }
-    })
-    .await;
+    until(async || assistant.model.steps_left() == 0).await;
     assistant.kill().await;
     let assistant = home.start(Setup::default(), [says("It is there.")]).await;
     let transcript = assistant.wait_line(&remote, "It is there.").await;
@@ -104,12 +99,7 @@ async fn restarted_remote_whose_task_was_cut_off_is_told_once() {
     let assistant = Home::with(&remote).start(Setup::at_once(), steps).await;
     assistant.say("go").await;
     remote.stop().await;
-    within(async {
-        while assistant.watches.watches(None).await[0].failures < 2 {
-            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-        }
-    })
-    .await;
+    until(async || assistant.watches.watches(None).await[0].failures >= 2).await;
     remote.start_again().await;
     let transcript = assistant.wait_line(&remote, "It failed.").await;
     assert!(
@@ -130,20 +120,10 @@ async fn remote_that_is_away_when_its_task_is_done_is_read_when_it_is_back() {
     assistant.kill().await;
     remote.release("it");
     let task = remote.received()[0].task_id.clone();
-    within(async {
-        while remote.state(&task).await != "completed" {
-            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-        }
-    })
-    .await;
+    until(async || remote.state(&task).await == "completed").await;
     remote.stop().await;
     let assistant = home.start(Setup::default(), [says("It is there.")]).await;
-    within(async {
-        while assistant.watches.watches(None).await[0].failures < 2 {
-            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-        }
-    })
-    .await;
+    until(async || assistant.watches.watches(None).await[0].failures >= 2).await;
     remote.start_again().await;
     let transcript = assistant.wait_line(&remote, "It is there.").await;
     assert_eq!(

@@ -3,7 +3,7 @@ use volcanic_a2a_watch::WatchState;
 use volcanic_agent_core::{AbortEnd, ScriptedReply};
 
 use crate::assistant::{Home, Setup, call, says, send};
-use crate::remote::{Remote, within};
+use crate::remote::{Remote, until, within};
 
 const RESULT: &str = "[A2A result from \"bot\", task T1 (completed)]\nContext: C1\nfinished: it";
 const LEFT: &str = "error: The run was stopped. The message to agent \"bot\" goes on its way, and what comes of it will be \
@@ -70,12 +70,7 @@ async fn stop_of_a_delivered_run_shows_its_text() {
     let assistant = Home::with(&remote).start(Setup::at_once(), steps).await;
     assistant.say("go").await;
     remote.release("it");
-    within(async {
-        while assistant.model.steps_left() > 0 {
-            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-        }
-    })
-    .await;
+    until(async || assistant.model.steps_left() == 0).await;
     within(assistant.session().abort()).await.unwrap();
     let shown = format!(
         "The assistant could not answer about this (stopped by the owner). Here it is as it came:\n\n{RESULT}"
@@ -104,12 +99,7 @@ async fn new_conversation_right_after_a_crash_still_shows_what_was_delivered() {
     let assistant = home.start(Setup::at_once(), steps).await;
     assistant.say("go").await;
     remote.release("it");
-    within(async {
-        while assistant.model.steps_left() > 0 {
-            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-        }
-    })
-    .await;
+    until(async || assistant.model.steps_left() == 0).await;
     assistant.kill().await;
     let assistant = home.start(Setup::default(), [ScriptedReply::hang()]).await;
     within(assistant.session().reset()).await.unwrap();

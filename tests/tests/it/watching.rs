@@ -4,7 +4,7 @@ use serde_json::json;
 use volcanic_a2a_watch::WatchState;
 
 use crate::assistant::{Home, Setup, call_with, says, send};
-use crate::remote::Remote;
+use crate::remote::{Remote, until};
 
 #[tokio::test]
 async fn watch_agent_removed_ends_watch() {
@@ -37,16 +37,7 @@ async fn half_edited_file_ends_no_watch() {
     let entry =
         std::fs::read_to_string(home.workspace().join(".volcanic/a2a/agents.json")).unwrap();
     home.write_agents("[{\"name\": ");
-    crate::remote::within(async {
-        loop {
-            let views = assistant.watches.watches(None).await;
-            if views[0].failures >= 3 {
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    })
-    .await;
+    until(async || assistant.watches.watches(None).await[0].failures >= 3).await;
     home.write_agents(&entry);
     remote.release("it");
     let transcript = assistant.wait_line(&remote, "It is there.").await;
