@@ -9,7 +9,7 @@ use crate::{
     ListTaskPushNotificationConfigsRequest, ListTaskPushNotificationConfigsResponse,
     ListTasksRequest, ListTasksResponse, Message, RpcId, SendMessageRequest, SendMessageResponse,
     StreamResponse, SubscribeToTaskRequest, Task, TaskPushNotificationConfig,
-    jsonrpc::result::read_result,
+    jsonrpc::result::fill_result,
     v03,
     wire::{Dialect, ItemSeed, Reading, WireItem, json::ValueSeed, quick::Quick},
 };
@@ -47,12 +47,11 @@ pub trait FromWire: Sized {
         Self::from_wire(json, WireLimits::Answer)
     }
 
-    /// Reads the result of the JSON-RPC response to the request `id`, under [`WireLimits::Answer`]. This is the short way for
-    /// what is usual: if there is nothing, [`RpcResponse::decode`](crate::RpcResponse::decode) and what follows it tell
-    /// whether there is a result after all, or what is wrong.
-    fn from_response(_json: &str, _id: &RpcId) -> Option<Self> {
-        None
-    }
+    /// Puts the result of the JSON-RPC response to the request `id`, read under [`WireLimits::Answer`], into `result`, where
+    /// nothing is so far: what is large is moved seldom that way. This is the short way for what is usual: if there is
+    /// nothing afterwards, [`RpcResponse::decode`](crate::RpcResponse::decode) and what follows it tell whether there is a
+    /// result after all, or what is wrong.
+    fn fill_from_response(_result: &mut Option<Self>, _json: &str, _id: &RpcId) {}
 }
 
 fn reading(json: &str, limits: WireLimits) -> Reading {
@@ -110,8 +109,8 @@ macro_rules! from_wire {
                 read(json, &reading(json, limits))
             }
 
-            fn from_response(json: &str, id: &RpcId) -> Option<Self> {
-                read_result(json, id)
+            fn fill_from_response(result: &mut Option<Self>, json: &str, id: &RpcId) {
+                fill_result(result, json, id);
             }
 
             $(

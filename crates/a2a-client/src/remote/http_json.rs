@@ -94,8 +94,9 @@ impl HttpJson {
         let request = self.request(operation, route, method, MEDIA_TYPE_EVENT_STREAM)?;
         let (head, body) = line.open(request, CallKind::Stream, deadline).await?.into_parts();
         if head.status.is_success() && is_event_stream(&head.headers) {
-            return Ok(Events::new(Arc::clone(line), body, |line, name, data, _| {
-                read_event(line, name, data)
+            return Ok(Events::new(Arc::clone(line), body, |line, name, data, read| {
+                read.event = Some(read_event(line, name, data)?);
+                Ok(())
             }));
         }
         Err(self.no_stream(&head, body, limits, deadline).await)

@@ -20,7 +20,7 @@ use super::{
     glimpse,
     line::Line,
     operation::Operation,
-    stream::Events,
+    stream::{Events, ReadEvent},
 };
 use crate::{AgentProtocol, ClientError, frame::sanitize_remote_line};
 
@@ -68,9 +68,12 @@ impl JsonRpc {
         if self.dialect == AgentProtocol::V1
             && head.status.is_success()
             && let Ok(response) = str::from_utf8(&body)
-            && let Some(answer) = O::Answer::from_response(response, &exchange.id)
         {
-            return Ok(answer);
+            let mut answer = None;
+            O::Answer::fill_from_response(&mut answer, response, &exchange.id);
+            if let Some(answer) = answer {
+                return Ok(answer);
+            }
         }
         let answer = self.decode(O::METHOD, &exchange.id, head.status, &head.headers, &body)?;
         read_result(line, self.dialect, answer)
@@ -90,8 +93,8 @@ impl JsonRpc {
         let (head, body) = response.into_parts();
         if head.status.is_success() && is_event_stream(&head.headers) {
             let (id, dialect) = (exchange.id, self.dialect);
-            return Ok(Events::new(Arc::clone(line), body, move |line, _, data, is_last| {
-                read_event(line, dialect, O::METHOD, &id, data, is_last)
+            return Ok(Events::new(Arc::clone(line), body, move |line, _, data, read| {
+                read_event(line, dialect, O::METHOD, &id, data, read)
             }));
         }
         if matches!(head.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
@@ -163,24 +166,25 @@ fn read_event(
     method: &str,
     id: &RpcId,
     data: &str,
-    is_last: &mut bool,
-) -> Result<StreamResponse, ClientError> {
-    if dialect == AgentProtocol::V1
-        && let Some(event) = StreamResponse::from_response(data, id)
-    {
-        return Ok(event);
+    read: &mut ReadEvent,
+) -> Result<(), ClientError> {
+    if dialect == AgentProtocol::V1 {
+        StreamResponse::fill_from_response(&mut read.event, data, id);
+        if read.event.is_some() {
+            return Ok(());
+        }
     }
     let response =
         RpcResponse::decode(data.as_bytes()).map_err(|error| unreadable(line, &error))?;
     let result = read_outcome(line, dialect, method, id, response)?;
-    match dialect {
-        AgentProtocol::V1 => read_result(line, dialect, result),
+    let (event, is_last) = match dialect {
+        AgentProtocol::V1 => (read_result(line, dialect, result)?, false),
         AgentProtocol::V03 => {
-            let read = v03::read_event(result.get()).map_err(|error| line.unreadable(&error))?;
-            *is_last = read.1;
-            Ok(read.0)
+            v03::read_event(result.get()).map_err(|error| line.unreadable(&error))?
         }
-    }
+    };
+    *read = ReadEvent { event: Some(event), is_last };
+    Ok(())
 }
 
 /// Takes one response to the request `id` apart.

@@ -19,11 +19,17 @@ use super::line::Line;
 use super::scrub::Concealed;
 use crate::ClientError;
 
-/// Makes an event of its name and its data, which are without our secrets, and notes whether the agent says that it is the
-/// last one.
-type Read = dyn Fn(&Line, Option<&str>, &str, &mut bool) -> Result<StreamResponse, ClientError>
-    + Send
-    + Sync;
+/// Makes an event of its name and its data, which are without our secrets.
+type Read =
+    dyn Fn(&Line, Option<&str>, &str, &mut ReadEvent) -> Result<(), ClientError> + Send + Sync;
+
+/// What a reader of events found. It is put in place, as events are large.
+#[derive(Default)]
+pub(super) struct ReadEvent {
+    pub(super) event: Option<StreamResponse>,
+    /// Whether the agent says that it is the last one.
+    pub(super) is_last: bool,
+}
 
 /// Reads events until the agent closes the stream, says that it has ended, or something is wrong. Errors are without our
 /// secrets too.
@@ -48,7 +54,7 @@ impl Events {
     pub(super) fn new(
         line: Arc<Line>,
         body: NetBody,
-        read: impl Fn(&Line, Option<&str>, &str, &mut bool) -> Result<StreamResponse, ClientError>
+        read: impl Fn(&Line, Option<&str>, &str, &mut ReadEvent) -> Result<(), ClientError>
         + Send
         + Sync
         + 'static,
@@ -84,7 +90,10 @@ impl Events {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Option<StreamResponse>, ClientError>>> {
         Poll::Ready(match ready!(self.poll_turn(context)) {
-            Some(Ok(())) => Some(self.read().transpose()),
+            Some(Ok(())) => {
+                let mut read = ReadEvent::default();
+                Some(self.read(&mut read).map(|()| read.event))
+            }
             Some(Err(error)) => Some(Err(error)),
             None => None,
         })
@@ -146,16 +155,17 @@ impl Events {
     }
 
     /// Reads the event that the decoder has; nothing if it is larger than is kept.
-    fn read(&mut self) -> Option<Result<StreamResponse, ClientError>> {
-        let read = match self.decoder.next_event() {
+    fn read(&mut self, read: &mut ReadEvent) -> Result<(), ClientError> {
+        let result = match self.decoder.next_event() {
             Ok(Some(SseEvent { name, data, is_cut: false, .. })) => {
                 let data = self.line.scrubber().scrub_text(data);
-                (self.read)(&self.line, name.as_deref(), &data, &mut self.is_over)
+                (self.read)(&self.line, name.as_deref(), &data, read)
             }
-            Ok(Some(_) | None) => return None,
+            Ok(Some(_) | None) => Ok(()),
             Err(error) => Err(broken(&self.line, error)),
         };
-        Some(read.map_err(|error| self.end(error)))
+        self.is_over |= read.is_last;
+        result.map_err(|error| self.end(error))
     }
 
     fn end(&mut self, error: ClientError) -> ClientError {
@@ -200,11 +210,19 @@ impl Stream for Events {
     type Item = Result<StreamResponse, ClientError>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        Poll::Ready(match ready!(self.poll_turn(context)) {
+        match ready!(self.poll_turn(context)) {
+            Some(Ok(())) => {}
+            Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+            None => return Poll::Ready(None),
+        }
+        let mut read = ReadEvent::default();
+        match self.read(&mut read) {
             // As much is kept as an event may have, so there is none that is cut.
-            Some(Ok(())) => self.read(),
-            Some(Err(error)) => Some(Err(error)),
-            None => None,
-        })
+            Ok(()) => match read.event {
+                Some(event) => Poll::Ready(Some(Ok(event))),
+                None => Poll::Ready(None),
+            },
+            Err(error) => Poll::Ready(Some(Err(error))),
+        }
     }
 }

@@ -11,15 +11,17 @@ use crate::wire::{
 };
 
 /// Reads the result of the response to the request `id`, as an answer of A2A 1.0.
-pub(crate) fn read_result<'de, T: WireItem<'de>>(json: &'de str, id: &RpcId) -> Option<T> {
-    let mut result = None;
-    if fill_result(&mut result, json, id).is_err() {
-        result = None;
+pub(crate) fn fill_result<'de, T: WireItem<'de>>(
+    result: &mut Option<T>,
+    json: &'de str,
+    id: &RpcId,
+) {
+    if try_fill_result(result, json, id).is_err() {
+        *result = None;
     }
-    result
 }
 
-fn fill_result<'de, T: WireItem<'de>>(
+fn try_fill_result<'de, T: WireItem<'de>>(
     result: &mut Option<T>,
     json: &'de str,
     id: &RpcId,
