@@ -111,7 +111,7 @@ pub async fn run(plan: &CrashPlan) -> Result<Tally> {
     if plan.kills >= MANY_KILLS {
         make_up_for(&mut tally, async |focus| {
             let more = kills::round(Arc::clone(&stage), FURTHER_KILLS, focus, seed(&chance));
-            part("further kills where they are too rare", more).await
+            part("further kills where they are too rare", async { Ok(whole(more.await)) }).await
         })
         .await?;
     }
@@ -147,7 +147,7 @@ pub async fn run(plan: &CrashPlan) -> Result<Tally> {
     };
     tally.add(part("SIGTERM, and two in one workspace", ends).await?);
     while let Some(long) = beside.join_next().await {
-        tally.add(long??);
+        tally.add(whole(long?));
     }
     Ok(tally)
 }
@@ -171,10 +171,19 @@ async fn play(width: usize, acts: Vec<Act>) -> Result<Tally> {
             playing.spawn(act);
         }
         let Some(done) = playing.join_next().await else { return Ok(tally) };
-        tally.add(done??);
+        tally.add(whole(done?));
         played += 1;
         println!("  {played} scenes, {} faults", tally.faults().len());
     }
+}
+
+/// What came of a scene. One that broke off is a fault: what the others found is told all the same.
+fn whole(played: Result<Tally>) -> Tally {
+    played.unwrap_or_else(|error| {
+        let mut tally = Tally::default();
+        tally.fault(format!("a scene broke off: {error:#}"));
+        tally
+    })
 }
 
 fn seed(chance: &Chance) -> u64 {
@@ -222,6 +231,21 @@ fn check_reach(tally: &mut Tally, kills: u32) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn a_scene_that_breaks_off_is_a_fault_and_ends_no_other() {
+        let acts: Vec<Act> = vec![
+            Box::pin(async { Err(anyhow::anyhow!("no line").context("stop 3")) }),
+            Box::pin(async {
+                let mut tally = Tally::default();
+                tally.hit(Phase::Claim);
+                Ok(tally)
+            }),
+        ];
+        let tally = play(1, acts).await.unwrap();
+        assert_eq!(tally.faults(), ["a scene broke off: stop 3: no line"]);
+        assert_eq!(tally.hits(Phase::Claim), 1);
+    }
 
     /// A run in which enough kills fell into every phase but one.
     fn all_but_claims(claims: u32) -> Tally {

@@ -21,6 +21,7 @@ use super::{
     scene::{PATIENCE, Scene},
     stage::Stage,
     tally::Tally,
+    whole,
 };
 
 /// So many lives in a row that had no k-th operation: there is none. How many a life has varies a little with what is
@@ -50,7 +51,7 @@ pub(super) async fn run(stage: &Arc<Stage>, width: usize, seed: u64) -> Result<T
     }
     let mut tally = Tally::default();
     while let Some(done) = workers.join_next().await {
-        tally.add(done??);
+        tally.add(whole(done?));
     }
     let operations = tally.counted("operations of a life, each its end once");
     if operations < LEAST {
