@@ -170,13 +170,6 @@ impl Watch {
         self.time_left(now, config).is_zero()
     }
 
-    /// The wall clock was set back by `by`: what is due stays as far away as it was.
-    pub(crate) fn clock_set_back(&mut self, by: Duration) {
-        for due_at in [&mut self.record.next_check_at, &mut self.held_until] {
-            *due_at = due_at.and_then(|due_at| due_at.saturating_sub(by).ok());
-        }
-    }
-
     /// The event that stands for a job that broke off without an end.
     pub(crate) fn broken_job(&self) -> Option<WatchEvent> {
         match self.phase {
@@ -199,14 +192,13 @@ impl Watch {
         self.stale
     }
 
-    /// Takes one event.
+    /// Takes one event. No `now` lies before an earlier one.
     pub(crate) fn on_event(
         &mut self,
         event: WatchEvent,
         now: Timestamp,
         config: &WatchConfig,
     ) -> Option<WatchEffect> {
-        self.forget_the_future(now);
         match event {
             WatchEvent::Due => self.on_due(now, config),
             WatchEvent::Hinted(hint) => self.on_hint(hint, now, config),
@@ -273,19 +265,6 @@ impl Watch {
     fn ignore(&mut self) -> Option<WatchEffect> {
         self.stale += 1;
         None
-    }
-
-    /// A clock that was set back must not make anything wait for the time it was set back by.
-    fn forget_the_future(&mut self, now: Timestamp) {
-        self.record.started_at = self.record.started_at.min(now);
-        for at in
-            [&mut self.record.not_found_since, &mut self.missing_since, &mut self.last_push_read]
-        {
-            *at = at.map(|at| at.min(now));
-        }
-        if let Stream::Open { since } = &mut self.stream {
-            *since = (*since).min(now);
-        }
     }
 
     fn on_due(&mut self, now: Timestamp, config: &WatchConfig) -> Option<WatchEffect> {
@@ -412,8 +391,17 @@ impl Watch {
     }
 }
 
-/// The time between two moments, zero when the wall clock was set back.
-fn elapsed(since: Timestamp, now: Timestamp) -> Duration {
+/// A clock that shows less was never set, as machines begin that forget the time.
+const EARLIEST: Timestamp = Timestamp::constant(1_767_225_600, 0);
+
+/// A moment that an earlier process noted, as it is taken `now`. If it is still to come, that process had a wrong clock, and
+/// nothing is to wait for as long as it was wrong by; unless it is this process whose clock is still to be set.
+pub(crate) fn noted(at: Timestamp, now: Timestamp) -> Timestamp {
+    if now < EARLIEST { at } else { at.min(now) }
+}
+
+/// The time between two moments, zero when the first one is still to come.
+pub(crate) fn elapsed(since: Timestamp, now: Timestamp) -> Duration {
     Duration::try_from(now.duration_since(since).max(SignedDuration::ZERO)).unwrap_or_default()
 }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use volcanic_a2a_types::{ContextId, MessageId, TaskId};
 use volcanic_base::{Chance, Secret};
 
-use crate::machine::{SettledState, outlasts_round};
+use crate::machine::{SettledState, noted, outlasts_round};
 
 /// Names the conversation that a send or watch belongs to; the host decides what it means. Clones share the name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -291,6 +291,12 @@ impl WatchRecord {
             continuations: 0,
             followed: 0,
         }
+    }
+
+    /// Takes what an earlier process noted as it is to be taken `now`.
+    pub(crate) fn forget_the_future(&mut self, now: Timestamp) {
+        self.started_at = noted(self.started_at, now);
+        self.not_found_since = self.not_found_since.map(|at| noted(at, now));
     }
 
     /// Adds to what was told, unless it is known.

@@ -35,7 +35,7 @@ use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{AbortHandle, JoinSet};
-use tokio::time::{Instant, MissedTickBehavior};
+use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tokio_util::time::{DelayQueue, delay_queue};
@@ -210,7 +210,7 @@ impl Registry {
     async fn run_loop(&mut self) -> Stopped {
         let mut clock_check = tokio::time::interval(self.context.config.clock_check);
         clock_check.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut last_look = (Instant::now(), self.now());
+        let mut lead = self.context.clock.lead();
         let stop = self.context.stop.clone();
         loop {
             tokio::select! {
@@ -222,13 +222,13 @@ impl Registry {
                     None => return Stopped::NoHandles,
                 },
                 Some(expired) = self.timers.next() => self.on_timer(expired.into_inner()),
-                _ = clock_check.tick() => last_look = self.check_clocks(last_look),
+                _ = clock_check.tick() => lead = self.check_clocks(lead),
             }
         }
     }
 
     fn now(&self) -> Timestamp {
-        self.context.deps.clock.now()
+        self.context.clock.now()
     }
 
     fn on_joined(&mut self, ended: Result<(tokio::task::Id, JobEnd), tokio::task::JoinError>) {

@@ -623,14 +623,13 @@ fn tombstone_that_a_message_overtook_goes_on_after_a_restart() {
 }
 
 #[test]
-fn clock_that_was_set_back_puts_nothing_off() {
-    let mut bench = Bench::watching();
-    bench.pass(3600);
-    bench.check(ReadResult::AgentMissing);
-    bench.now -= Duration::from_mins(50);
-    assert_eq!(bench.check(ReadResult::AgentMissing), wait(5));
-    bench.pass(5);
-    assert_eq!(bench.check(ReadResult::AgentMissing), Some(WatchEffect::Deliver));
+fn moments_that_are_still_to_come_are_taken_for_now_unless_the_clock_was_never_set() {
+    let early = start() - Duration::from_hours(1);
+    let mut record = WatchRecord { not_found_since: Some(start()), ..record() };
+    record.forget_the_future(Timestamp::UNIX_EPOCH);
+    assert_eq!((record.started_at, record.not_found_since), (start(), Some(start())));
+    record.forget_the_future(early);
+    assert_eq!((record.started_at, record.not_found_since), (early, Some(early)));
 }
 
 #[test]

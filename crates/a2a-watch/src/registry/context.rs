@@ -18,6 +18,7 @@ use volcanic_a2a_client::{
 use volcanic_base::{Chance, Clock, ConfinedDir};
 use volcanic_net::Transport;
 
+use super::clocks::WatchClock;
 use crate::config::WatchConfig;
 use crate::delivery::ResultDelivery;
 use crate::order::AgentError;
@@ -113,6 +114,8 @@ impl FileVersion {
 pub(super) struct Context {
     pub(super) config: WatchConfig,
     pub(super) deps: WatchDeps,
+    /// What watches live by. The wall clock of `deps` is for what others look at.
+    pub(super) clock: WatchClock,
     /// Cancelled at shutdown: jobs that may be repeated end at once.
     pub(super) stop: CancellationToken,
     /// Limits the cards that are fetched for watches; callers' own do not queue behind them.
@@ -124,8 +127,9 @@ pub(super) struct Context {
 impl Context {
     pub(super) fn new(config: WatchConfig, deps: WatchDeps, stop: CancellationToken) -> Self {
         let connects = Semaphore::new(config.max_connects);
+        let clock = WatchClock::new(Arc::clone(&deps.clock));
         let (connections, files) = (Mutex::default(), Mutex::default());
-        Self { config, deps, stop, connects, connections, files }
+        Self { config, deps, clock, stop, connects, connections, files }
     }
 
     /// Waits before something that failed here is tried again; says `false` if the registry stopped first.

@@ -197,7 +197,7 @@ fn watch(
     file: &AgentsFile,
     listed: Listed,
 ) -> WatchRecord {
-    let now = context.deps.clock.now();
+    let now = context.clock.now();
     let origin = file.agent(&listed.agent).map(AgentEntry::origin).unwrap_or_default();
     WatchRecord {
         context_id: listed.context_id.map(ContextId::from),

@@ -38,7 +38,7 @@ impl Registry {
             source: record.source,
             state: record.state,
             age: Duration::try_from(now.duration_since(record.started_at)).unwrap_or_default(),
-            next_check_at,
+            next_check_at: next_check_at.map(|at| self.context.clock.on_the_wall(at)),
             next_check_in: next_check_at.map(left),
             last_seen: record.last_seen.clone(),
             failures: record.failures,

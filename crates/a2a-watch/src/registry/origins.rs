@@ -208,16 +208,6 @@ impl Origins {
         waited_for.filter_map(Origin::opens_at).filter(|at| *at > now).min()
     }
 
-    /// The wall clock was set back: nobody waits longer for that.
-    pub(super) fn clock_set_back(&mut self, by: Duration) {
-        for known in self.all.values_mut() {
-            known.put_off = known.put_off.and_then(|at| at.saturating_sub(by).ok());
-            if let Some(down) = &mut known.down {
-                down.probe_at = down.probe_at.saturating_sub(by).unwrap_or(down.probe_at);
-            }
-        }
-    }
-
     /// Whether there is a place for one more stream.
     pub(super) fn has_place(&self, origin: &str, config: &WatchConfig) -> bool {
         let held = self.all.get(origin).map_or(0, |known| known.streams);

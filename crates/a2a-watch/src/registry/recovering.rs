@@ -12,7 +12,7 @@ use super::context::{Context, stays_at};
 use super::jobs::{JobEnd, Owner};
 use super::sending::{Sent, find, known};
 use crate::delivery::Delivery;
-use crate::machine::{Continuation, WatchEvent};
+use crate::machine::{Continuation, WatchEvent, elapsed, noted};
 use crate::notice;
 use crate::order::AgentError;
 use crate::record::{SendRecord, WatchId, WatchRecord, unknown_send_key};
@@ -36,8 +36,10 @@ async fn recover(
     held: Option<&WatchRecord>,
 ) -> Recovered {
     let pauses = &context.config.lookup_pauses;
-    let (mut step, mut is_noted) = (0, send.sought_since.is_some());
-    let since = *send.sought_since.get_or_insert_with(|| context.deps.clock.now());
+    let now = context.clock.now();
+    let since = send.sought_since.map_or(now, |since| noted(since, now));
+    let (mut step, mut is_noted) = (0, send.sought_since == Some(since));
+    send.sought_since = Some(since);
     loop {
         if !is_noted {
             is_noted = note(context, send).await;
@@ -67,7 +69,7 @@ async fn recover(
             // Somebody may be editing the file.
             Ok(Err(_)) | Err(_) => {}
         }
-        let passed = context.deps.clock.now().duration_since(since).unsigned_abs();
+        let passed = elapsed(since, context.clock.now());
         let left = context.config.lookup_limit.saturating_sub(passed);
         if left.is_zero() {
             return Recovered::Unknown;

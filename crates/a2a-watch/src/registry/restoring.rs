@@ -95,13 +95,15 @@ impl Registry {
         }
     }
 
-    pub(super) fn adopt(&mut self, record: WatchRecord, first_check: std::time::Duration) {
+    pub(super) fn adopt(&mut self, mut record: WatchRecord, first_check: std::time::Duration) {
         let id = record.id.clone();
         if self.watches.contains_key(&id) {
             return;
         }
         self.views.changed(&record.workspace);
-        let (watch, effect) = Watch::restored(record, self.now(), first_check, self.push_token());
+        let now = self.now();
+        record.forget_the_future(now);
+        let (watch, effect) = Watch::restored(record, now, first_check, self.push_token());
         self.watches.insert(id.clone(), Followed::new(watch));
         self.carry_out(&id, effect);
     }
@@ -124,6 +126,7 @@ impl Registry {
         if self.context.config.push_base.is_none() {
             record.source = WatchSource::Poll;
         }
+        record.forget_the_future(self.now());
         self.views.changed(&record.workspace);
         self.watches.insert(record.id.clone(), Followed::new(Watch::attended(record)));
     }

@@ -311,7 +311,7 @@ fn new_watch(
             send.workspace.clone(),
             (send.agent.clone(), send.origin.clone()),
             task.id.clone(),
-            context.deps.clock.now(),
+            context.clock.now(),
         )
     }
 }

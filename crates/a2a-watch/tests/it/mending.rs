@@ -224,3 +224,73 @@ async fn clock_that_was_set_back_and_on_again_does_not_put_a_read_off() {
     world.pass(290).await;
     assert_eq!(world.agent.calls("GetTask").len(), reads + 1);
 }
+
+#[tokio::test(start_paused = true)]
+async fn clock_that_was_set_back_and_put_right_does_not_end_a_watch_early() {
+    let mut world = World::new(Agent::new(WORKING));
+    world.hand_over().await;
+    world.pass(3600).await;
+    world.jump_back(20 * 3600);
+    world.pass(3600).await;
+    world.jump(20 * 3600);
+    world.pass(21 * 3600).await;
+    assert_eq!(world.chat.attempts(), 0, "after 23 hours: {:?}", world.chat.delivered());
+    // What the next process finds is as old as it is.
+    world.crash().await;
+    world.pass(50 * 60).await;
+    assert_eq!(world.chat.attempts(), 0, "after 23 hours and 50 minutes");
+    world.pass(20 * 60).await;
+    assert!(world.chat.delivered()[0].key.ends_with(":no-result"), "{:?}", world.chat.delivered());
+}
+
+#[tokio::test(start_paused = true)]
+async fn clock_that_was_never_set_ends_no_watch_when_it_is_set() {
+    let mut world = World::new(Agent::new(WORKING));
+    world.hand_over().await;
+    world.pass(3600).await;
+    world.stop_hard().await;
+    let years = 50 * 365 * 24 * 3600;
+    world.jump_back(years);
+    world.restart().await;
+    world.pass(600).await;
+    world.jump(years);
+    world.pass(3600).await;
+    assert_eq!((world.chat.attempts(), world.states()), (0, vec![WatchState::Watching]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn clock_that_is_set_back_does_not_end_the_search_for_a_send() {
+    let mut world = World::new(Agent::new(OnSend::TaskWithoutAnswer));
+    let sending =
+        world.watches.send(world.order("hi"), Duration::from_mins(1), CancellationToken::new());
+    assert!(tokio::time::timeout(Duration::from_secs(5), sending).await.is_err());
+    world.stop_hard().await;
+    world.agent.set_unreachable(true);
+    world.restart().await;
+    world.pass(7).await;
+    world.jump_back(24 * 3600);
+    world.pass(60).await;
+    // As well for the next process, which finds that the search begins tomorrow.
+    world.crash().await;
+    world.pass(60).await;
+    world.agent.set_unreachable(false);
+    world.reach(&[WatchState::Watching]).await;
+    assert_eq!(world.chat.attempts(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn search_for_a_send_that_began_tomorrow_ends_all_the_same() {
+    let mut world = World::new(Agent::new(OnSend::TaskWithoutAnswer));
+    let sending =
+        world.watches.send(world.order("hi"), Duration::from_mins(1), CancellationToken::new());
+    assert!(tokio::time::timeout(Duration::from_secs(5), sending).await.is_err());
+    world.stop_hard().await;
+    world.agent.set_unreachable(true);
+    world.restart().await;
+    world.pass(7).await;
+    world.stop_hard().await;
+    world.jump_back(24 * 3600);
+    world.restart().await;
+    world.pass(180).await;
+    assert_eq!(world.chat.attempts(), 1, "nobody knows what came of it");
+}
