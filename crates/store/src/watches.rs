@@ -44,13 +44,13 @@ pub(crate) fn keep_for_send(
     with_answers(scope.connection, WatchRecord { continuations, ..known })
 }
 
+const LAST_OVER: &str = "SELECT * FROM watches
+         WHERE target = ?1 AND agent = ?2 AND origin IN (?3, '') AND task_id = ?4 AND state = 'done'
+         ORDER BY place DESC LIMIT 1";
+
 /// The newest watch of the same task that is over.
 fn last_over(scope: &WriteScope<'_>, given: &WatchRecord) -> Result<Option<WatchRecord>, DbError> {
-    let mut over = scope.connection.prepare_cached(
-        "SELECT * FROM watches
-         WHERE target = ?1 AND agent = ?2 AND origin IN (?3, '') AND task_id = ?4 AND state = 'done'
-         ORDER BY place DESC LIMIT 1",
-    )?;
+    let mut over = scope.connection.prepare_cached(LAST_OVER)?;
     let task = params![given.target.as_str(), given.agent, given.origin, given.task_id.as_str()];
     Ok(over.query_row(task, watch).optional()?)
 }
@@ -252,4 +252,27 @@ fn watch(row: &Row<'_>) -> rusqlite::Result<WatchRecord> {
         continuations: count(row, "continuations")?,
         followed: count(row, "followed")?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::StatementStatus;
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::open::open_for_writing;
+
+    #[test]
+    fn statement_is_not_planned_anew_for_what_it_is_given() {
+        let folder = TempDir::new().unwrap();
+        let connection = open_for_writing(&folder.path().join("state.db")).unwrap().connection;
+        for origin in ["https://one.example", "", "https://two.example"] {
+            // From the cache and back, as it is used.
+            let mut over = connection.prepare_cached(LAST_OVER).unwrap();
+            let found = over.query_row(params!["42", "bot", origin, "t"], |_| Ok(()));
+            assert_eq!(found.optional().unwrap(), None);
+        }
+        let over = connection.prepare_cached(LAST_OVER).unwrap();
+        assert_eq!(over.get_status(StatementStatus::RePrepare), 0);
+    }
 }
