@@ -37,12 +37,18 @@ pub fn nearest_name<'k>(given: &str, known: impl IntoIterator<Item = &'k str>) -
     let most = MAX_TYPOS.min(length / 3);
     known
         .into_iter()
-        // What is far longer is not compared letter by letter.
-        .filter(|name| name.chars().count().abs_diff(length) <= length + MAX_TYPOS)
-        .map(|name| (strsim::osa_distance(&given, &plain_name(name)), name))
+        .map(|name| (plain_name(name), name))
+        .filter(|(plain, _)| is_about_as_long(plain, length, most))
+        .map(|(plain, name)| (strsim::osa_distance(&given, &plain), name))
         .filter(|(typos, _)| *typos <= most)
         .min_by_key(|(typos, _)| *typos)
         .map(|(_, name)| name)
+}
+
+/// Whether so few changes can make a name as long as another. What is far longer is not compared letter by letter, which takes
+/// the product of both lengths.
+fn is_about_as_long(plain: &str, length: usize, most: usize) -> bool {
+    plain.chars().count().abs_diff(length) <= most
 }
 
 /// A name without what only spells it differently.
@@ -68,6 +74,20 @@ mod tests {
         ] {
             assert_eq!(nearest_name(given, known), meant, "{given}");
         }
+    }
+
+    #[test]
+    fn only_names_that_are_about_as_long_are_compared() {
+        for (plain, length, is_compared) in [
+            ("key", 1 << 30, false),
+            ("key", 5, true),
+            ("key", 6, false),
+            ("key", 1, true),
+            ("", 3, false),
+        ] {
+            assert_eq!(is_about_as_long(plain, length, 2), is_compared, "{plain} {length}");
+        }
+        assert_eq!(nearest_name("T R A V E L _ B O T", ["travel-bot"]), Some("travel-bot"));
     }
 
     #[test]
