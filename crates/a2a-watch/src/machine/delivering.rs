@@ -34,7 +34,43 @@ impl Watch {
                 self.flushed = phase == Phase::Delivering;
                 None
             }
-            _ => self.ignore(),
+            (
+                WatchEvent::Delivered | WatchEvent::NotNow | WatchEvent::DeliverFailed,
+                Phase::Attended
+                | Phase::Idle
+                | Phase::Reading
+                | Phase::Connecting(_)
+                | Phase::Writing(_)
+                | Phase::Stuck(_)
+                | Phase::Registering
+                | Phase::Undelivered
+                | Phase::Kept
+                | Phase::Ended,
+            )
+            // None of them is handed to this table.
+            | (
+                WatchEvent::Due
+                | WatchEvent::Hinted(_)
+                | WatchEvent::Read(_)
+                | WatchEvent::Written
+                | WatchEvent::WriteFailed
+                | WatchEvent::Registered
+                | WatchEvent::NotRegistered
+                | WatchEvent::Hold
+                | WatchEvent::Release { .. }
+                | WatchEvent::Confirmed { .. }
+                | WatchEvent::Continued(_)
+                | WatchEvent::ContinuedBeside { .. }
+                | WatchEvent::Superseded
+                | WatchEvent::Withdrawn
+                | WatchEvent::StreamOpened
+                | WatchEvent::StreamFailed
+                | WatchEvent::StreamEnded
+                | WatchEvent::NoStreams
+                | WatchEvent::NoPlace
+                | WatchEvent::Place,
+                _,
+            ) => self.ignore(),
         }
     }
 
