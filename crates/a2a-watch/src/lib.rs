@@ -25,8 +25,8 @@ pub use order::{
     SettleTicket, TaskError, TaskQuery, TaskReport, WatchView,
 };
 pub use record::{
-    SendRecord, SendState, WatchId, WatchRecord, WatchSource, WatchState, WatchTarget,
-    unknown_send_key,
+    MAX_ANSWERED, SendRecord, SendState, WatchId, WatchRecord, WatchSource, WatchState,
+    WatchTarget, unknown_send_key,
 };
 pub use registry::{WatchDeps, WatchHandle, spawn};
 pub use store::{WatchStore, WatchStoreError};

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use volcanic_a2a_types::MessageId;
 use volcanic_base::Chance;
 
-use crate::record::{SendRecord, SendState, WatchId, WatchRecord, WatchState};
+use crate::record::{MAX_ANSWERED, SendRecord, SendState, WatchId, WatchRecord, WatchState};
 use crate::store::{WatchStore, WatchStoreError};
 
 /// Keeps everything in memory; can be told to fail, and survives a registry the way a disk does.
@@ -179,8 +179,9 @@ impl Inner {
                     == (&watch.target, &watch.agent, &watch.origin)
         });
         let answers: Vec<_> = answers.filter_map(|send| send.answered.clone()).collect();
+        let old = answers.len().saturating_sub(MAX_ANSWERED);
         if watch.is_behind() {
-            for answered in answers {
+            for answered in answers.into_iter().skip(old) {
                 watch.note_told(answered);
             }
         }

@@ -9,7 +9,10 @@ use serde::{Deserialize, Serialize};
 use volcanic_a2a_types::{ContextId, MessageId, TaskId};
 use volcanic_base::{Chance, Secret};
 
-use crate::machine::{SettledState, noted, outlasts_round};
+use crate::machine::{SettledState, is_answer, noted, outlasts_round};
+
+/// How many answered questions a watch knows of.
+pub const MAX_ANSWERED: usize = 32;
 
 /// Names the conversation that a send or watch belongs to; the host decides what it means. Clones share the name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -299,11 +302,19 @@ impl WatchRecord {
         self.not_found_since = self.not_found_since.map(|at| noted(at, now));
     }
 
-    /// Adds to what was told, unless it is known.
+    /// Adds to what was told, unless it is known. Of the questions that were answered the last [`MAX_ANSWERED`] are noted: an
+    /// agent shows the last one until it has said something else, and one that shows an older one again is told once more.
     pub fn note_told(&mut self, told: String) {
         if !self.told.contains(&told) {
             self.told.push(told);
         }
+        let answered = || self.told.iter().filter(|told| is_answer(told));
+        let mut surplus = answered().count().saturating_sub(MAX_ANSWERED);
+        self.told.retain(|told| {
+            let is_old = surplus > 0 && is_answer(told);
+            surplus -= usize::from(is_old);
+            !is_old
+        });
     }
 
     /// Takes over from `over`, a watch of the same task that is over, what is no news to the conversation: the outcome that was

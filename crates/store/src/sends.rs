@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use rusqlite::types::Type;
 use rusqlite::{Connection, Row, named_params, params};
 use volcanic_a2a_types::{ContextId, MessageId, TaskId};
-use volcanic_a2a_watch::{SendRecord, SendState, WatchRecord, WatchTarget};
+use volcanic_a2a_watch::{MAX_ANSWERED, SendRecord, SendState, WatchRecord, WatchTarget};
 
 use crate::error::DbError;
 use crate::rows::{broken, count, optional_id, optional_time, path, path_bytes, time};
@@ -123,7 +123,7 @@ pub(crate) fn find(scope: &WriteScope<'_>, message_id: &MessageId) -> Result<Sen
     Ok(statement.query_row([message_id.as_str()], send)?)
 }
 
-/// How the questions stood that messages to a watch's task answered, oldest first.
+/// How the questions stood that messages to a watch's task answered last, oldest first.
 pub(crate) fn answers(
     connection: &Connection,
     watch: &WatchRecord,
@@ -132,17 +132,20 @@ pub(crate) fn answers(
         "SELECT answered FROM sends
          WHERE workspace = ?1 AND target = ?2 AND agent = ?3 AND origin = ?4 AND task_id = ?5 AND state = 'known'
            AND answered IS NOT NULL
-         ORDER BY place",
+         ORDER BY place DESC LIMIT ?6",
     )?;
     let task = params![
         path_bytes(&watch.workspace),
         watch.target.as_str(),
         watch.agent,
         watch.origin,
-        watch.task_id.as_str()
+        watch.task_id.as_str(),
+        i64::try_from(MAX_ANSWERED).unwrap_or(i64::MAX),
     ];
     let answers = statement.query_map(task, |row| row.get(0))?;
-    Ok(answers.collect::<Result<_, _>>()?)
+    let mut answers: Vec<_> = answers.collect::<Result<_, _>>()?;
+    answers.reverse();
+    Ok(answers)
 }
 
 /// The sends that are not over, oldest first.

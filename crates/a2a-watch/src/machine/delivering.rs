@@ -84,7 +84,7 @@ impl Watch {
         }
         self.record.goes_on = false;
         self.record.state = WatchState::Watching;
-        self.record.told.push(label);
+        self.record.note_told(label);
         if self.record.is_behind() {
             self.begin_round(now, None);
         }

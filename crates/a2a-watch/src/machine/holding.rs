@@ -92,7 +92,7 @@ impl Watch {
             self.record.state = WatchState::Done;
             return self.write(After::End);
         }
-        self.record.told.push(state.label);
+        self.record.note_told(state.label);
         if self.record.is_behind() {
             self.begin_round(now, None);
         }

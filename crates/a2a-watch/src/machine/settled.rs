@@ -80,7 +80,12 @@ pub(crate) fn is_answered(told: &[String], status: &TaskStatus) -> bool {
 
 /// Whether something that was told is the mark of an outcome.
 pub(super) fn is_mark(told: &str) -> bool {
-    told.contains(SEPARATOR) && !told.starts_with(ANSWERED)
+    told.contains(SEPARATOR) && !is_answer(told)
+}
+
+/// Whether something that was told is the note of a question that was answered.
+pub(crate) fn is_answer(told: &str) -> bool {
+    told.starts_with(ANSWERED)
 }
 
 /// Whether something among what was told is news to nobody after a message that nobody waits for: the mark of an outcome, or
@@ -123,6 +128,20 @@ mod tests {
         assert!(mark(&first).starts_with("completed#") && is_mark(&mark(&first)));
         let again = json!({"id": "t1", "contextId": "c1", "status": status("s2")});
         assert_ne!(mark(&first), mark(&again));
+    }
+
+    /// Up to format 3 of the store a question was noted so, whatever it asked. That is the mark of no outcome, as there is no
+    /// such digest, and goes with the next one: a question that stands through the update may be told once more.
+    #[test]
+    fn mark_of_an_earlier_format_is_of_no_question_and_no_outcome() {
+        let old = "input-required#answered".to_owned();
+        let asks = TaskStatus::new(TaskState::InputRequired);
+        assert!(is_mark(&old) && !is_answer(&old));
+        assert!(!is_answered(std::slice::from_ref(&old), &asks));
+        assert_ne!(
+            mark(&json!({"id": "t1", "status": {"state": "TASK_STATE_INPUT_REQUIRED"}})),
+            old
+        );
     }
 
     #[test]

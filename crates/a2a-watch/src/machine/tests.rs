@@ -1,3 +1,4 @@
+use std::iter;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -780,4 +781,26 @@ fn late_event_means_nothing() {
         assert_eq!(bench.feed(event), None);
     }
     assert_eq!((bench.watch.record(), bench.watch.stale()), (&before, 9));
+}
+
+#[test]
+fn only_the_questions_that_were_answered_last_are_noted() {
+    let mut record = record();
+    record.note_told("completed#d".to_owned());
+    for number in 0..100 {
+        record.note_told(format!("answered#{number}"));
+    }
+    let last = (68..100).map(|number| format!("answered#{number}"));
+    assert_eq!(record.told, iter::once("completed#d".to_owned()).chain(last).collect::<Vec<_>>());
+}
+
+#[test]
+fn state_that_is_told_again_and_again_is_noted_once() {
+    let mut bench = Bench::watching();
+    for _ in 0..3 {
+        bench.check(settled("auth-required"));
+        bench.feed(WatchEvent::Delivered);
+        bench.feed(WatchEvent::Written);
+    }
+    assert_eq!(bench.watch.record().told, ["auth-required", "auth-required#1"]);
 }

@@ -451,6 +451,18 @@ async fn answer(store: &Store, message: &str, answered: &str, watch: &WatchRecor
 }
 
 #[tokio::test]
+async fn watch_that_is_far_behind_comes_with_the_questions_that_were_answered_last() {
+    let fixture = Fixture::new();
+    add(&fixture.store, &watch("w1", "t1")).await;
+    for number in 0..40 {
+        let (message, answered) = (format!("m{number}"), format!("answered#{number}"));
+        answer(&fixture.store, &message, &answered, &watch("w2", "t1")).await;
+    }
+    let last: Vec<_> = (8..40).map(|number| format!("answered#{number}")).collect();
+    assert_eq!(fixture.store.live().await.unwrap()[0].told, last);
+}
+
+#[tokio::test]
 async fn watch_that_is_behind_comes_with_the_questions_that_its_messages_answered() {
     let fixture = Fixture::new();
     let kept = add(&fixture.store, &watch("w1", "t1")).await;
