@@ -1,5 +1,6 @@
 //! The wait inside `send`: until the task settles, the time is up, or the caller leaves.
 
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use futures::StreamExt as _;
@@ -72,34 +73,61 @@ async fn settle(
     let WatchRecord { task_id, told, .. } = record;
     if !progress.hinted && remote.streams() {
         // A stream that fails or ends is one more hint; from then on the task is read at intervals.
-        if let Ok(stream) = remote.subscribe_for_hints(task_id).await {
-            progress.hinted = until_settled(stream, told).await;
+        if let Ok(mut stream) = remote.subscribe_for_hints(task_id).await {
+            progress.hinted = loop {
+                match until_hint(&mut stream, told).await {
+                    Heard::Settled => break true,
+                    Heard::End => break false,
+                    Heard::Large => {
+                        if let ControlFlow::Break(task) =
+                            look(context, record, remote, progress).await
+                        {
+                            return task;
+                        }
+                        let pause = progress.put_off.unwrap_or_default();
+                        tokio::time::sleep(context.config.push_gap.max(pause)).await;
+                    }
+                }
+            };
         }
     }
     loop {
         let asked_at = Instant::now();
-        match remote.get_task(task_id, Some(0)).await {
-            Ok(task) if task.status.state.is_settled() && !is_answered(told, &task.status) => {
-                progress.hinted = true;
-                return Some(task);
-            }
-            Ok(task) => {
-                progress.state = task.status.state.label();
-                progress.put_off = None;
-            }
-            Err(error) if is_for_the_watch(&error) => {
-                progress.hinted = true;
-                return None;
-            }
-            Err(error) => {
-                tracing::debug!(task.id = %task_id, error = %error, "a read inside the wait failed");
-                progress.put_off =
-                    error.retry_after().map(|pause| pause.min(context.config.retry_after_cap));
-            }
+        if let ControlFlow::Break(task) = look(context, record, remote, progress).await {
+            return task;
         }
         let pause = context.config.wait_poll.max(progress.put_off.unwrap_or_default());
         tokio::time::sleep_until(asked_at + pause).await;
     }
+}
+
+/// Reads the task once. It breaks with the settled task, or with nothing if only its watch can tell of it.
+async fn look(
+    context: &Context,
+    WatchRecord { task_id, told, .. }: &WatchRecord,
+    remote: &RemoteAgent,
+    progress: &mut Progress,
+) -> ControlFlow<Option<Task>> {
+    match remote.get_task(task_id, Some(0)).await {
+        Ok(task) if task.status.state.is_settled() && !is_answered(told, &task.status) => {
+            progress.hinted = true;
+            return ControlFlow::Break(Some(task));
+        }
+        Ok(task) => {
+            progress.state = task.status.state.label();
+            progress.put_off = None;
+        }
+        Err(error) if is_for_the_watch(&error) => {
+            progress.hinted = true;
+            return ControlFlow::Break(None);
+        }
+        Err(error) => {
+            tracing::debug!(task.id = %task_id, error = %error, "a read inside the wait failed");
+            progress.put_off =
+                error.retry_after().map(|pause| pause.min(context.config.retry_after_cap));
+        }
+    }
+    ControlFlow::Continue(())
 }
 
 /// Whether a read again would find the same: the watch tells it.
@@ -108,18 +136,22 @@ fn is_for_the_watch(error: &ClientError) -> bool {
         || error.unreadable_task().is_some_and(|(state, _)| state.is_settled())
 }
 
-/// Follows a stream until it hints at a settled task or ends; which of the two.
-async fn until_settled(mut stream: HintStream, told: &[String]) -> bool {
+/// What a stream says.
+enum Heard {
+    Settled,
+    /// Something that is larger than is kept of an event: it may be anything.
+    Large,
+    End,
+}
+
+/// Follows a stream until it hints at a settled task or ends.
+async fn until_hint(stream: &mut HintStream, told: &[String]) -> Heard {
     while let Some(Ok(hint)) = stream.next().await {
-        let is_old = match &hint {
-            TaskHint::Event(event) => {
-                event.status().is_some_and(|status| is_answered(told, status))
-            }
-            TaskHint::Large => false,
-        };
+        let TaskHint::Event(event) = &hint else { return Heard::Large };
+        let is_old = event.status().is_some_and(|status| is_answered(told, status));
         if may_have_settled(&hint) && !is_old {
-            return true;
+            return Heard::Settled;
         }
     }
-    false
+    Heard::End
 }

@@ -59,6 +59,33 @@ async fn stream_that_ends_early_inside_the_wait_is_replaced_by_reads_every_secon
 }
 
 #[tokio::test(start_paused = true)]
+async fn event_that_is_too_large_inside_the_wait_is_read_for_and_the_stream_goes_on() {
+    let world = World::new(Agent::new(WORKING).streams());
+    let large = format!("data: {{\"padding\": \"{}\"}}\n\n", "x".repeat(100 << 10));
+    let large: &'static str = Box::leak(large.into_boxed_str());
+    let (end, ()) = tokio::join!(world.send(world.order("plan a trip"), 600), async {
+        while world.agent.open_streams() == 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        for _ in 0..5 {
+            world.agent.stream_bytes("t1", large).await;
+        }
+        world.pass(120).await;
+        let reads = world.agent.reads("t1");
+        assert_eq!(reads.len(), 5, "{reads:?}");
+        let gaps = gaps(&reads);
+        assert!(gaps.iter().all(|gap| gap.as_secs() >= 5), "{gaps:?}");
+        world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Lisbon");
+        world.agent.stream_bytes("t1", large).await;
+        let told = Instant::now();
+        world.pass(1).await;
+        assert!(world.agent.reads("t1").iter().any(|read| *read >= told), "it is not read at once");
+    });
+    let Ok(SendEnd::Settled { outcome, .. }) = end else { panic!("{end:?}") };
+    assert_eq!((outcome.answer.as_str(), world.agent.reads("t1").len()), ("Lisbon", 6));
+}
+
+#[tokio::test(start_paused = true)]
 async fn watch_that_is_overdue_at_a_start_is_read_once_before_it_gives_up() {
     for is_done in [true, false] {
         let mut world = World::new(Agent::new(WORKING));
