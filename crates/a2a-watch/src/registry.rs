@@ -191,8 +191,9 @@ impl Registry {
         self.context.stop.cancel();
         self.refuse_waiting().await;
         let drained = tokio::time::timeout(grace, async {
-            while let Some(ended) = self.jobs.set.join_next().await {
-                if let Ok(end) = ended {
+            while let Some(ended) = self.jobs.set.join_next_with_id().await {
+                if let Ok((job, end)) = ended {
+                    self.jobs.owners.remove(&job);
                     self.on_late_job(end);
                 }
             }
@@ -200,6 +201,7 @@ impl Registry {
         .await;
         let dropped = self.jobs.set.len();
         self.jobs.set.shutdown().await;
+        self.forget_lost_views();
         self.views.write_now(&self.watches).await;
         if drained.is_err() {
             tracing::warn!(jobs = dropped, "jobs of the registry were dropped at shutdown");

@@ -4,7 +4,7 @@
 //! good order does not end in it: whoever looks then would see a watch that has nothing to follow.
 
 use super::Registry;
-use super::jobs::JobEnd;
+use super::jobs::{JobEnd, Owner};
 use super::sending::Sent;
 use crate::machine::{WatchEffect, WatchEvent};
 use crate::record::WatchId;
@@ -21,6 +21,7 @@ impl Registry {
             JobEnd::Delivered { id, result } => self.on_delivered(&id, result),
             JobEnd::Ticket { of, confirmed: true } => self.on_ticket(of, true),
             JobEnd::Wrote { id, result: Ok(true) } => self.feed(&id, WatchEvent::Written),
+            JobEnd::Viewed { failed } => self.views.not_written(failed),
             // The next process finds all of that as it stands.
             JobEnd::Sent { .. }
             | JobEnd::Ticket { .. }
@@ -40,8 +41,16 @@ impl Registry {
             | JobEnd::Recovered { .. }
             | JobEnd::Marked { .. }
             | JobEnd::Counted { .. }
-            | JobEnd::Viewed { .. }
             | JobEnd::Done => {}
+        }
+    }
+
+    /// Of views whose job was dropped, or broke off, nobody knows whether they were written.
+    pub(super) fn forget_lost_views(&mut self) {
+        for (_, owner) in self.jobs.owners.drain() {
+            if let Owner::Views(workspaces) = owner {
+                self.views.not_written(workspaces);
+            }
         }
     }
 

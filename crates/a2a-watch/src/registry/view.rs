@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
 use volcanic_base::ConfinedDir;
 
 use super::following::Watches;
@@ -37,6 +38,8 @@ pub(super) struct Views {
     left: Vec<PathBuf>,
     /// Digests of what was written.
     written: HashMap<PathBuf, [u8; 32]>,
+    /// Writes that are under way, whoever waits for them.
+    writes: TaskTracker,
     armed: bool,
     /// When the round began that is under way…
     began_at: Option<Instant>,
@@ -111,11 +114,23 @@ impl Views {
         views
     }
 
+    /// Takes back that these were written.
+    pub(super) fn not_written(&mut self, workspaces: Vec<PathBuf>) {
+        for workspace in workspaces {
+            self.written.remove(&workspace);
+            self.changed(&workspace);
+        }
+    }
+
     /// Writes what is still to be written, at shutdown.
     pub(super) async fn write_now(&mut self, watches: &Watches) {
+        // An earlier write that comes after these would bring back what was.
+        self.writes.close();
+        self.writes.wait().await;
         self.left.extend(std::mem::take(&mut self.changed));
         while !self.left.is_empty() {
-            write(self.take_next(watches)).await;
+            let views = self.take_next(watches);
+            write(&self.writes, views).await;
         }
     }
 }
@@ -146,16 +161,17 @@ impl Registry {
         }
         let views = self.views.take_next(&self.watches);
         let workspaces = views.iter().map(|(workspace, _)| workspace.clone()).collect();
-        let job = self.jobs.set.spawn(async move { JobEnd::Viewed { failed: write(views).await } });
+        let writes = self.views.writes.clone();
+        let job = self
+            .jobs
+            .set
+            .spawn(async move { JobEnd::Viewed { failed: write(&writes, views).await } });
         self.jobs.own(&job, Owner::Views(workspaces));
     }
 
     /// Some writes of a round ended; what `failed` is tried again with the next round.
     pub(super) fn on_viewed(&mut self, failed: Vec<PathBuf>) {
-        for workspace in failed {
-            self.views.written.remove(&workspace);
-            self.views.changed(&workspace);
-        }
+        self.views.not_written(failed);
         self.write_views();
     }
 }
@@ -173,9 +189,9 @@ fn render(mut records: Vec<&WatchRecord>) -> serde_json::Result<Vec<u8>> {
 }
 
 /// Writes views; returns the workspaces whose view could not be written.
-async fn write(views: Vec<(PathBuf, Vec<u8>)>) -> Vec<PathBuf> {
+async fn write(writes: &TaskTracker, views: Vec<(PathBuf, Vec<u8>)>) -> Vec<PathBuf> {
     let all: Vec<_> = views.iter().map(|(workspace, _)| workspace.clone()).collect();
-    let written = tokio::task::spawn_blocking(move || {
+    let written = writes.spawn_blocking(move || {
         views
             .into_iter()
             .filter(|(workspace, bytes)| !write_one(workspace, bytes))
@@ -195,4 +211,35 @@ fn write_one(workspace: &PathBuf, bytes: &[u8]) -> bool {
     }
     // A workspace that is gone has no view to keep.
     written.is_ok() || !workspace.is_dir()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn last_views_come_after_a_write_that_nobody_waits_for_any_more() {
+        let workspace = tempfile::tempdir().unwrap();
+        let path = workspace.path().to_owned();
+        let mut views = Views::default();
+        let (release, released) = mpsc::channel::<()>();
+        let earlier = path.clone();
+        views.writes.spawn_blocking(move || {
+            released.recv().unwrap();
+            write_one(&earlier, b"old")
+        });
+        views.changed(&path);
+        let watches = Watches::default();
+        let written = views.write_now(&watches);
+        let releasing = async {
+            // By now the last views would be under way.
+            tokio::task::spawn_blocking(|| {}).await.unwrap();
+            release.send(()).unwrap();
+        };
+        tokio::join!(written, releasing);
+        views.writes.wait().await;
+        assert_eq!(std::fs::read(path.join(PENDING_FILE)).unwrap(), b"[]\n");
+    }
 }

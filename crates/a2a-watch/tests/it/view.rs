@@ -1,3 +1,6 @@
+use std::sync::mpsc;
+use std::time::Duration;
+
 use serde_json::json;
 use volcanic_a2a_watch::WatchState;
 
@@ -66,4 +69,50 @@ async fn stale_view_of_a_known_workspace_is_mended_at_start() {
     world.restart().await;
     world.pass(2).await;
     assert_eq!((world.pending().unwrap(), world.chat.attempts()), (json!([]), 1));
+}
+
+/// With one thread for what blocks, which is busy, until all that waits for it is in line: a view that cannot be written,
+/// the removal of what is in its way, and whatever the end of the process adds.
+#[test]
+fn view_that_could_not_be_written_when_the_process_ended_is_written_before_it_does() {
+    let runtime = || {
+        tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .start_paused(true)
+            .max_blocking_threads(1)
+            .build()
+            .unwrap()
+    };
+    for is_awaited in [true, false] {
+        runtime().block_on(async {
+            let mut world = World::with(Agent::new(WORKING), |config| {
+                config.view_gap = Duration::from_secs(10);
+            });
+            let pending = world.workspace().join(".volcanic/a2a/pending.json");
+            std::fs::create_dir_all(pending.join("in the way")).unwrap();
+            world.hand_over().await;
+            world.pass(5).await;
+            let (release, released) = mpsc::channel::<()>();
+            let busy = tokio::task::spawn_blocking(move || released.recv());
+            // The busy thread holds the clock, so that it is moved by hand.
+            let pass = async |seconds| {
+                tokio::time::advance(Duration::from_secs(seconds)).await;
+                for _ in 0..100 {
+                    tokio::task::yield_now().await;
+                }
+            };
+            pass(7).await;
+            let free = tokio::task::spawn_blocking(move || std::fs::remove_dir_all(pending));
+            world.ending().cancel();
+            pass(0).await;
+            if !is_awaited {
+                pass(6).await;
+            }
+            release.send(()).unwrap();
+            busy.await.unwrap().unwrap();
+            free.await.unwrap().unwrap();
+            world.shut_down().await;
+            assert_eq!(world.pending().unwrap()[0]["taskId"], "t1", "awaited: {is_awaited}");
+        });
+    }
 }
