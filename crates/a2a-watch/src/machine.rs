@@ -17,7 +17,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 pub(crate) use event::{Continuation, Hint, ReadResult, WatchEffect, WatchEvent};
-pub(crate) use settled::{SettledState, answered, is_answer, is_answered, outlasts_round};
+pub(crate) use settled::{Hashing, SettledState, answered, is_answer, is_answered, outlasts_round};
 
 use crate::config::WatchConfig;
 use crate::record::{WatchRecord, WatchSource, WatchState};

@@ -125,16 +125,16 @@ pub(crate) fn not_imported(path: &str) -> String {
 
 /// What of a list of tasks is not taken up.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Losses {
+pub(crate) struct Losses<'a> {
     /// So many of its entries.
     pub(crate) left_out: usize,
     /// Whatever stood where it is damaged.
     pub(crate) is_cut: bool,
     /// Where the list is kept as it was.
-    pub(crate) aside: Option<&'static str>,
+    pub(crate) aside: Option<&'a str>,
 }
 
-impl fmt::Display for Losses {
+impl fmt::Display for Losses<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.left_out {
             0 => {}
@@ -152,7 +152,7 @@ impl fmt::Display for Losses {
 }
 
 /// Tasks of a moved or restored workspace are followed again, but for what is lost.
-pub(crate) fn imported(watches: &[WatchRecord], losses: Losses) -> String {
+pub(crate) fn imported(watches: &[WatchRecord], losses: Losses<'_>) -> String {
     let tasks: Vec<_> = watches
         .iter()
         .map(|record| {

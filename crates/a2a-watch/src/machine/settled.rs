@@ -94,7 +94,8 @@ pub(crate) fn outlasts_round(told: &str) -> bool {
     told.contains(SEPARATOR)
 }
 
-struct Hashing<'a>(&'a mut Sha256);
+/// Writes into a digest.
+pub(crate) struct Hashing<'a>(pub(crate) &'a mut Sha256);
 
 impl io::Write for Hashing<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {

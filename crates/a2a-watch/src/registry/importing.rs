@@ -5,6 +5,8 @@
 
 mod list;
 
+use std::io::{self, Read as _};
+use std::iter;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
@@ -12,9 +14,10 @@ use volcanic_a2a_client::{AgentEntry, AgentsFile, INBOX};
 use volcanic_a2a_types::{ContextId, TaskId};
 use volcanic_base::{ConfineError, ConfinedDir, EntryKind};
 
-use super::context::Context;
+use super::context::{Context, blocking};
 use super::view::{PENDING_FILE, PENDING_FOLDER};
 use crate::delivery::{Delivery, DeliveryEnd};
+use crate::machine::Hashing;
 use crate::notice;
 use crate::record::{WatchId, WatchRecord, WatchTarget};
 use crate::store::WatchStoreError;
@@ -24,6 +27,10 @@ use list::{List, Listed};
 const MAX_FILE: u64 = 16 << 20;
 /// Where a list that cannot be read, or not all of it, is kept.
 const ASIDE_FILE: &str = ".volcanic/a2a/pending.broken.json";
+/// How many such lists are kept in a workspace.
+const MAX_ASIDE: u32 = 100;
+/// How much of a file that is too large makes the key of what is told of it, in bytes.
+const KEYED: u64 = 1 << 20;
 
 /// A file, as far as it was read.
 enum Found {
@@ -32,28 +39,32 @@ enum Found {
     TooLarge(u64),
 }
 
-/// Imports for every known conversation whose workspace the store does not know. Returns the workspaces whose view stands
-/// from an earlier process and may be stale.
-pub(super) async fn import_all(context: &Context) -> Result<Vec<PathBuf>, WatchStoreError> {
+/// Workspaces whose `pending.json` stands from before.
+#[derive(Default)]
+pub(super) struct Lists {
+    /// It is a view that may be stale.
+    pub(super) stale: Vec<PathBuf>,
+    /// It could not be taken up and is the only trace of its tasks, so the view must not replace it.
+    pub(super) kept: Vec<PathBuf>,
+}
+
+/// Imports for every known conversation whose workspace the store does not know.
+pub(super) async fn import_all(context: &Context) -> Result<Lists, WatchStoreError> {
     let delivery = &context.deps.delivery;
-    let mut views = Vec::new();
+    let mut lists = Lists::default();
     for target in delivery.known_targets() {
         let Some(workspace) = delivery.workspace_for(&target) else { continue };
         let Some(found) = read(&workspace).await else { continue };
-        let is_replaced = if context.deps.store.knows_workspace(&workspace).await? {
-            true
-        } else {
-            match found {
-                Found::Bytes(bytes) => import(context, &target, &workspace, bytes).await?,
-                Found::TooLarge(size) => put_aside(context, &target, &workspace, size).await?,
-            }
+        let is_known = context.deps.store.knows_workspace(&workspace).await?;
+        let is_replaced = match found {
+            Found::Bytes(bytes) if is_known => is_over(&workspace, bytes).await,
+            Found::TooLarge(_) if is_known => true,
+            Found::Bytes(bytes) => import(context, &target, &workspace, bytes).await?,
+            Found::TooLarge(size) => put_aside(context, &target, &workspace, size).await?,
         };
-        // A list that could not be taken up is the only trace of its tasks, so the view does not replace it.
-        if is_replaced {
-            views.push(workspace);
-        }
+        if is_replaced { &mut lists.stale } else { &mut lists.kept }.push(workspace);
     }
-    Ok(views)
+    Ok(lists)
 }
 
 /// Removes what a process left of received files that it was killed in the middle of, or that a bad disk did not even let
@@ -70,7 +81,7 @@ fn sweep_inbox(workspace: &ConfinedDir) {
 
 async fn read(workspace: &Path) -> Option<Found> {
     let workspace = workspace.to_owned();
-    let read = tokio::task::spawn_blocking(move || {
+    let read = blocking(move || {
         let folder = ConfinedDir::open(workspace)?;
         sweep_inbox(&folder);
         // A process that was killed in the middle of writing a view left its temporary file.
@@ -83,17 +94,20 @@ async fn read(workspace: &Path) -> Option<Found> {
         }
     });
     match read.await {
-        Ok(Ok(found)) => Some(found),
-        Ok(Err(ConfineError::NotFound { .. })) => None,
-        Ok(Err(error)) => {
+        Ok(found) => Some(found),
+        Err(ConfineError::NotFound { .. }) => None,
+        Err(error) => {
             tracing::warn!(error = %error, "pending.json cannot be read");
             None
         }
-        Err(error) => {
-            tracing::error!(error = %error, "pending.json could not be read");
-            None
-        }
     }
+}
+
+/// Whether the file of a workspace that is known may be replaced. A damaged one is no view of ours but a list that could not be
+/// set aside when it was to be taken up.
+async fn is_over(workspace: &Path, bytes: Vec<u8>) -> bool {
+    let workspace = workspace.to_owned();
+    blocking(move || List::read(&bytes).is_whole || set_aside(&workspace, &bytes).is_some()).await
 }
 
 /// Imports what a file lists; whether the view may replace it.
@@ -103,17 +117,31 @@ async fn import(
     workspace: &Path,
     bytes: Vec<u8>,
 ) -> Result<bool, WatchStoreError> {
-    let key = format!("a2a-import:{:x}", Sha256::digest(&bytes));
-    let list = List::read(&bytes);
-    let is_lossy = !list.is_whole || list.left_out > 0;
-    let aside = if is_lossy && set_aside(workspace, bytes).await { Some(ASIDE_FILE) } else { None };
-    if list.listed.is_empty() && !list.is_whole {
+    let at = workspace.to_owned();
+    let (key, list, aside) = blocking(move || {
+        let key = format!("a2a-import:{:x}", Sha256::digest(&bytes));
+        let list = List::read(&bytes);
+        let aside = list.is_lossy().then(|| set_aside(&at, &bytes));
+        (key, list, aside)
+    })
+    .await;
+    let aside = match aside {
+        Some(None) => {
+            // What would be taken up of it makes the workspace known, and with that the view replaces it one day.
+            tell(context, target, key, notice::not_imported(PENDING_FILE)).await?;
+            return Ok(false);
+        }
+        Some(Some(aside)) => Some(aside),
+        None => None,
+    };
+    if let Some(aside) = aside.as_deref().filter(|_| list.listed.is_empty() && !list.is_whole) {
         tracing::warn!("pending.json of an unknown workspace is not what it should be");
-        let Some(aside) = aside else { return Ok(false) };
         tell(context, target, key, notice::not_imported(aside)).await?;
         return Ok(true);
     }
-    let losses = notice::Losses { left_out: list.left_out, is_cut: !list.is_whole, aside };
+    let is_lossy = list.is_lossy();
+    let losses =
+        notice::Losses { left_out: list.left_out, is_cut: !list.is_whole, aside: aside.as_deref() };
     // A file that cannot be read now says nothing about where the agents are: each watch finds out when it can.
     let file = context.file(workspace).await.unwrap_or_default();
     let watches: Vec<_> = list
@@ -157,37 +185,79 @@ async fn put_aside(
     size: u64,
 ) -> Result<bool, WatchStoreError> {
     tracing::warn!(size, "pending.json of an unknown workspace is too large");
-    let key = format!("a2a-import:{size}");
-    // Told before it is done: a crash in between does both again, and the same key tells nothing twice.
-    tell(context, target, key, notice::not_imported(ASIDE_FILE)).await?;
     let path = workspace.to_owned();
-    let moving = tokio::task::spawn_blocking(move || {
-        ConfinedDir::open(path)?.rename(PENDING_FILE, ASIDE_FILE)
-    });
-    match moving.await {
-        Ok(Ok(())) => Ok(true),
-        Ok(Err(error)) => {
-            tracing::warn!(error = %error, "pending.json could not be set aside");
-            Ok(false)
+    let (key, aside) = match blocking(move || move_aside(&path, size)).await {
+        Ok(moved) => moved,
+        Err(error) => {
+            tracing::warn!(error = %error, "pending.json cannot be read");
+            return Ok(false);
         }
-        Err(error) => std::panic::resume_unwind(error.into_panic()),
+    };
+    let text = notice::not_imported(aside.as_deref().unwrap_or(PENDING_FILE));
+    // If it is not there any more, nobody comes here again to tell.
+    while let Err(error) = tell(context, target, key.clone(), text.clone()).await {
+        tracing::error!(error = %error, "it could not be told that a list was set aside");
+        if !context.may_retry().await {
+            return Err(error);
+        }
     }
+    Ok(aside.is_some())
 }
 
-/// Copies a file of which something is not taken up, so that the view does not replace the only trace of its tasks.
-async fn set_aside(workspace: &Path, bytes: Vec<u8>) -> bool {
-    let workspace = workspace.to_owned();
-    let copy = tokio::task::spawn_blocking(move || {
-        ConfinedDir::open(workspace)?.write_atomic(ASIDE_FILE, &bytes, 0o600)
-    });
-    match copy.await {
-        Ok(Ok(())) => true,
-        Ok(Err(error)) => {
-            tracing::warn!(error = %error, "pending.json could not be set aside");
-            false
+/// Moves the list to where nothing is. The key of what is to be told of it, and where it is if it could be moved.
+fn move_aside(workspace: &Path, size: u64) -> Result<(String, Option<String>), ConfineError> {
+    let folder = ConfinedDir::open(workspace)?;
+    let mut digest = Sha256::new();
+    digest.update(size.to_le_bytes());
+    // The beginning of such a file tells it from another.
+    let mut beginning = folder.open_file(PENDING_FILE)?.take(KEYED);
+    io::copy(&mut beginning, &mut Hashing(&mut digest))
+        .map_err(|source| ConfineError::Io { path: PENDING_FILE.into(), source })?;
+    let key = format!("a2a-import:{:x}", digest.finalize());
+    let is_free =
+        |aside: &String| matches!(folder.metadata(aside), Err(ConfineError::NotFound { .. }));
+    let moved = match aside_files().find(is_free) {
+        Some(aside) => folder.rename(PENDING_FILE, &aside).map(|()| aside),
+        None => Err(none_is_free()),
+    };
+    Ok((key, moved.inspect_err(not_set_aside).ok()))
+}
+
+fn not_set_aside(error: &ConfineError) {
+    tracing::warn!(%error, "pending.json could not be set aside");
+}
+
+/// Copies a list of which something is not taken up, so that the view does not replace the only trace of its tasks; where it
+/// is then. A copy that is there already is as good.
+fn set_aside(workspace: &Path, bytes: &[u8]) -> Option<String> {
+    let copied = ConfinedDir::open(workspace).and_then(|folder| {
+        for aside in aside_files() {
+            match folder.create_new(&aside, bytes, 0o600) {
+                Ok(()) => return Ok(aside),
+                Err(ConfineError::AlreadyExists { .. }) => {
+                    let kept = folder.read_to_limit(&aside, MAX_FILE);
+                    if kept.is_ok_and(|kept| kept == bytes) {
+                        return Ok(aside);
+                    }
+                }
+                Err(error) => return Err(error),
+            }
         }
-        Err(error) => std::panic::resume_unwind(error.into_panic()),
-    }
+        Err(none_is_free())
+    });
+    copied.inspect_err(not_set_aside).ok()
+}
+
+/// Where a list may be kept, in order. What is kept already is not replaced.
+fn aside_files() -> impl Iterator<Item = String> {
+    let more =
+        (2..=MAX_ASIDE).map(|number| format!("{PENDING_FOLDER}/pending.broken.{number}.json"));
+    iter::once(ASIDE_FILE.to_owned()).chain(more)
+}
+
+fn none_is_free() -> ConfineError {
+    let source = io::Error::new(io::ErrorKind::AlreadyExists, "too many lists are kept");
+    ConfineError::Io { path: ASIDE_FILE.into(), source }
 }
 
 fn watch(

@@ -1,14 +1,13 @@
 //! What happens once at start: watches are re-armed, kept texts go out, open sends are looked for.
 
 use std::collections::{HashMap, HashSet};
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
 use super::closing::OpenSend;
 use super::context::Context;
-use super::importing::import_all;
+use super::importing::{Lists, import_all};
 use super::jobs::{JobEnd, Owner};
 use super::{Followed, Registry, Timer};
 use crate::machine::{SettledState, Watch};
@@ -21,8 +20,7 @@ pub(super) struct Restored {
     sends: Vec<SendRecord>,
     /// Watches whose outcome their conversation has already.
     told: HashSet<WatchId>,
-    /// Workspaces whose view may be stale.
-    views: Vec<PathBuf>,
+    lists: Lists,
 }
 
 impl Registry {
@@ -59,8 +57,9 @@ impl Registry {
         let config = &self.context.config;
         let stagger = config.restore_stagger;
         let latest = config.poll_pauses.last().copied().unwrap_or_default();
-        let Restored { watches, sends, told, views } = restored;
+        let Restored { watches, sends, told, lists } = restored;
         tracing::info!(watches = watches.len(), sends = sends.len(), "watches restored");
+        self.views.keep(lists.kept);
         let mut lost = Vec::new();
         for send in sends {
             if !self.open_sends.insert(send.message_id.clone()) {
@@ -82,7 +81,7 @@ impl Registry {
                 Some(_) | None => self.adopt(record, stagger.saturating_mul(place).min(latest)),
             }
         }
-        for workspace in &views {
+        for workspace in &lists.stale {
             self.views.changed(workspace);
         }
         self.arm_view();
@@ -157,7 +156,7 @@ impl Registry {
 }
 
 async fn load(context: &Context) -> Result<Restored, WatchStoreError> {
-    let views = import_all(context).await?;
+    let lists = import_all(context).await?;
     let store = &context.deps.store;
     let (watches, mut sends) = (store.live().await?, store.open_sends().await?);
     for record in &watches {
@@ -168,7 +167,7 @@ async fn load(context: &Context) -> Result<Restored, WatchStoreError> {
         }
     }
     let told = told(context, &watches).await?;
-    Ok(Restored { watches, sends, told, views })
+    Ok(Restored { watches, sends, told, lists })
 }
 
 /// The watches that nothing is left of but to say that they are over: a caller put the outcome into the conversation, and

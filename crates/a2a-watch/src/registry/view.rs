@@ -1,6 +1,6 @@
 //! `pending.json`: the workspace's watches for people to read. A view, never read back by this process.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -34,6 +34,8 @@ const LONGEST_REST: Duration = Duration::from_secs(30);
 #[derive(Default)]
 pub(super) struct Views {
     changed: BTreeSet<PathBuf>,
+    /// Workspaces whose file is somebody else's list, which is not to be replaced.
+    kept: HashSet<PathBuf>,
     /// What is left of the round of writes that is under way.
     left: Vec<PathBuf>,
     /// Digests of what was written.
@@ -86,9 +88,14 @@ impl<'a> PendingWatch<'a> {
 }
 
 impl Views {
+    /// Leaves the files of these workspaces alone.
+    pub(super) fn keep(&mut self, workspaces: Vec<PathBuf>) {
+        self.kept.extend(workspaces);
+    }
+
     /// Notes that a workspace's watches may look different now.
     pub(super) fn changed(&mut self, workspace: &PathBuf) {
-        if !self.changed.contains(workspace) {
+        if !self.changed.contains(workspace) && !self.kept.contains(workspace) {
             self.changed.insert(workspace.clone());
         }
     }

@@ -165,3 +165,80 @@ async fn list_that_cannot_be_taken_up_yet_survives_a_new_send_in_its_workspace()
         })
         .await;
 }
+
+/// Puts a list of so many tasks, cut before its end, where it is imported from.
+fn cut_list(world: &World, tasks: &[&str]) -> String {
+    let entries =
+        tasks.iter().map(|task| format!(r#"{{"agent": "travel-bot", "taskId": "{task}"}}"#));
+    let text = format!("[{}, {{", entries.collect::<Vec<_>>().join(", "));
+    std::fs::write(world.workspace().join(".volcanic/a2a/pending.json"), &text).unwrap();
+    text
+}
+
+#[tokio::test(start_paused = true)]
+async fn list_that_cannot_be_set_aside_is_neither_taken_up_nor_replaced() {
+    let mut world = World::new(Agent::new(WORKING));
+    world.agent.set_task("t7", "TASK_STATE_WORKING", "");
+    let folder = world.workspace().join(".volcanic/a2a");
+    let text = cut_list(&world, &["t7"]);
+    std::fs::create_dir(folder.join("pending.broken.json")).unwrap();
+    for number in 2..=100 {
+        std::fs::write(folder.join(format!("pending.broken.{number}.json")), "kept").unwrap();
+    }
+    world.watches.restore().await;
+    let notice = &world.chat.wait_for(1).await[0].text;
+    assert!(notice.contains("kept as .volcanic/a2a/pending.json"), "{notice}");
+    assert!(world.states().is_empty());
+    world.hand_over().await;
+    let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
+    for _ in 0..2 {
+        world.pass(60).await;
+        assert_eq!(read("pending.json"), text);
+        // The send made the workspace known.
+        world.crash().await;
+    }
+    std::fs::remove_file(folder.join("pending.broken.100.json")).unwrap();
+    world.crash().await;
+    world.pass(60).await;
+    assert_eq!(read("pending.broken.100.json"), text);
+    assert_eq!(world.pending().unwrap()[0]["taskId"], "t2");
+}
+
+#[tokio::test(start_paused = true)]
+async fn list_that_was_set_aside_is_not_replaced_by_the_next_one() {
+    let mut world = World::new(Agent::new(WORKING));
+    let folder = world.workspace().join(".volcanic/a2a");
+    std::fs::write(folder.join("pending.broken.json"), "first").unwrap();
+    let text = cut_list(&world, &[]);
+    world.watches.restore().await;
+    let notice = world.chat.wait_for(1).await[0].text.clone();
+    assert!(notice.contains(".volcanic/a2a/pending.broken.2.json"), "{notice}");
+    let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
+    assert_eq!(
+        (read("pending.broken.json"), read("pending.broken.2.json")),
+        ("first".to_owned(), text)
+    );
+    // The same list again is kept already.
+    world.shut_down().await;
+    cut_list(&world, &[]);
+    world.restart().await;
+    assert!(!folder.join("pending.broken.3.json").exists());
+    assert_eq!(world.chat.attempts(), 2, "and told under the same key");
+    assert_eq!(world.chat.delivered().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn lists_that_are_too_large_are_told_of_each_and_none_replaces_another() {
+    let mut world = World::new(Agent::new(WORKING));
+    let folder = world.workspace().join(".volcanic/a2a");
+    for (count, first) in [(1, "a"), (2, "b")] {
+        let file = folder.join("pending.json");
+        std::fs::write(&file, first).unwrap();
+        std::fs::OpenOptions::new().write(true).open(&file).unwrap().set_len(17 << 20).unwrap();
+        world.restart().await;
+        assert_eq!(world.chat.wait_for(count).await.len(), count);
+        world.shut_down().await;
+    }
+    assert_eq!(std::fs::read(folder.join("pending.broken.json")).unwrap()[0], b'a');
+    assert_eq!(std::fs::read(folder.join("pending.broken.2.json")).unwrap()[0], b'b');
+}

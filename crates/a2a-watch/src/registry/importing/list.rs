@@ -9,8 +9,10 @@ use volcanic_a2a_client::AgentName;
 
 /// The most tasks that are taken up.
 const MAX_TASKS: usize = 200;
-/// How often reading begins again behind a damaged place.
+/// How often reading begins again behind a damaged place…
 const MAX_PLACES: usize = 1000;
+/// …and how many bytes are read in vain before that: what is damaged at its beginning may be read to its end each time.
+const MAX_IN_VAIN: usize = 64 << 20;
 
 /// What is read of a watch in the file.
 #[derive(Debug, PartialEq, Deserialize)]
@@ -38,10 +40,16 @@ pub(super) struct List {
 }
 
 impl List {
+    /// Whether something of the file is not taken up.
+    pub(super) fn is_lossy(&self) -> bool {
+        !self.is_whole || self.left_out > 0
+    }
+
     pub(super) fn read(bytes: &[u8]) -> Self {
         let mut list = Self::default();
         let mut tasks = HashSet::new();
-        let mut reader = Reader { rest: bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes) };
+        let rest = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+        let mut reader = Reader { rest, in_vain: 0 };
         list.is_whole = reader.begins_a_list();
         let mut places = 0;
         loop {
@@ -58,7 +66,8 @@ impl List {
                 Next::Damage => {
                     list.is_whole = false;
                     places += 1;
-                    if places > MAX_PLACES || !reader.skip_to_an_object() {
+                    let is_enough = places > MAX_PLACES || reader.in_vain > MAX_IN_VAIN;
+                    if is_enough || !reader.skip_to_an_object() {
                         return list;
                     }
                 }
@@ -77,6 +86,8 @@ fn usable(entry: &str) -> Option<Listed> {
 /// Reads a list entry by entry, so that damage costs only the entries it is in.
 struct Reader<'a> {
     rest: &'a [u8],
+    /// How many bytes were read that are no entry, each as often as it was.
+    in_vain: usize,
 }
 
 enum Next<'a> {
@@ -98,12 +109,24 @@ impl<'a> Reader<'a> {
             return if self.rest.is_empty() { Next::End } else { Next::Damage };
         }
         let mut values = serde_json::Deserializer::from_slice(self.rest).into_iter::<&RawValue>();
-        let Some(Ok(entry)) = values.next() else {
-            self.rest = self.rest.get(1..).unwrap_or_default();
-            return Next::Damage;
+        let entry = match values.next() {
+            Some(Ok(entry)) => entry,
+            end => {
+                self.in_vain +=
+                    end.and_then(Result::err).map_or(0, |error| self.read_until(&error));
+                self.rest = self.rest.get(1..).unwrap_or_default();
+                return Next::Damage;
+            }
         };
         self.rest = self.rest.get(values.byte_offset()..).unwrap_or_default();
         Next::Entry(entry.get())
+    }
+
+    /// How far was read until an error.
+    fn read_until(&self, error: &serde_json::Error) -> usize {
+        let lines = self.rest.split_inclusive(|byte| *byte == b'\n');
+        let before = error.line().saturating_sub(1);
+        lines.take(before).map(<[u8]>::len).sum::<usize>() + error.column()
     }
 
     /// Goes on to where the next object may begin. What stands in a text is none: its quotes are escaped.
@@ -184,6 +207,15 @@ mod tests {
         let text = entry("t1")
             .replace("agent\\\": 1", "agent\\\": \\\"bot\\\", \\\"taskId\\\": \\\"forged\\\"");
         check(&text[1..], &[], 1, false);
+    }
+
+    #[test]
+    fn what_is_read_again_and_again_is_read_only_so_often() {
+        let nested = |depth, pad: &str| {
+            format!("[{}\"{}\", {}", "{\"a\":\n[".repeat(depth), pad, entry("t1"))
+        };
+        check(&nested(20, "pad"), &["t1"], 0, false);
+        check(&nested(900, &"x".repeat(1 << 20)), &[], 0, false);
     }
 
     #[test]
