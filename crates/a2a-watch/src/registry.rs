@@ -338,6 +338,10 @@ impl Registry {
             }
             Some(WatchEffect::Read | WatchEffect::Subscribe) => self.wait_for_turn(id),
             Some(WatchEffect::End) => self.end(id),
+            Some(WatchEffect::Deliver) => {
+                self.watches.tells(id);
+                self.spawn_watch_job(id, &WatchEffect::Deliver);
+            }
             Some(job) => self.spawn_watch_job(id, &job),
             None => {}
         }

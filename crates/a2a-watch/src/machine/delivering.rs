@@ -7,6 +7,11 @@ use crate::config::WatchConfig;
 use crate::record::WatchState;
 
 impl Watch {
+    /// Whether the watch has a text to tell that may wait for its conversation.
+    pub(crate) fn is_telling(&self) -> bool {
+        matches!(self.phase, Phase::Delivering | Phase::Undelivered | Phase::Kept)
+    }
+
     pub(super) fn on_delivery_event(
         &mut self,
         event: &WatchEvent,

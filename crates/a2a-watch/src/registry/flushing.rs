@@ -15,13 +15,7 @@ impl Registry {
     /// Lets out what is kept for a conversation, but for one task.
     pub(super) fn flush_but(&mut self, target: &WatchTarget, but: Option<&TaskId>) {
         self.flushes += 1;
-        let kept: Vec<_> = self
-            .watches
-            .of_target(target)
-            .filter(|(_, followed)| but != Some(&followed.watch.record().task_id))
-            .map(|(id, _)| id.clone())
-            .collect();
-        for id in kept {
+        for id in self.watches.telling(target, but) {
             self.feed(&id, WatchEvent::Flush);
         }
         let sends: Vec<_> =

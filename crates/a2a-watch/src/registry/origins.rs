@@ -89,6 +89,8 @@ pub(super) struct Origins {
     turns: VecDeque<String>,
     running: usize,
     streams: usize,
+    /// Watches that would have a stream if there were a place.
+    wanting: usize,
 }
 
 impl Origins {
@@ -237,11 +239,16 @@ impl Origins {
         let known = self.all.entry(origin.to_owned()).or_default();
         if known.is_wanting.insert(id.clone()) {
             known.wanting.push_back(id);
+            self.wanting += 1;
         }
     }
 
     /// Takes out the next watch that could have a place: of `freed` if possible, else of any origin.
     pub(super) fn next_wanting(&mut self, freed: &str, config: &WatchConfig) -> Option<WatchId> {
+        if self.wanting == 0 {
+            // Most of the time, and there may be hundreds of origins to look at.
+            return None;
+        }
         let is_wanting = |name: &str, origins: &Self| {
             origins.all.get(name).is_some_and(|known| !known.wanting.is_empty())
                 && origins.has_place(name, config)
@@ -254,6 +261,7 @@ impl Origins {
         let known = self.all.get_mut(&name)?;
         let id = known.wanting.pop_front()?;
         known.is_wanting.remove(&id);
+        self.wanting -= 1;
         Some(id)
     }
 

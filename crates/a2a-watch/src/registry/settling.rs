@@ -132,12 +132,10 @@ impl Registry {
 
     /// Imported watches of the same task, as far as nobody knows where theirs runs.
     fn imported_twins(&self, record: &WatchRecord) -> Vec<WatchId> {
-        let is_twin = |kept: &WatchRecord| {
-            kept.origin.is_empty()
-                && (&kept.agent, &kept.task_id) == (&record.agent, &record.task_id)
-        };
-        let of_target = self.watches.of_target(&record.target);
-        let twins = of_target.filter(|(_, followed)| is_twin(followed.watch.record()));
+        let is_twin =
+            |kept: &WatchRecord| (&kept.agent, &kept.task_id) == (&record.agent, &record.task_id);
+        let unplaced = self.watches.unplaced(&record.target);
+        let twins = unplaced.filter(|(_, followed)| is_twin(followed.watch.record()));
         twins.map(|(id, _)| id.clone()).collect()
     }
 
