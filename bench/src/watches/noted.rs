@@ -77,7 +77,15 @@ impl WatchStore for NotedStore {
         message_id: &MessageId,
         watch: Option<&WatchRecord>,
     ) -> Result<Option<WatchRecord>, WatchStoreError> {
-        self.store.send_known(message_id, watch).await
+        let kept = self.store.send_known(message_id, watch).await;
+        // A new watch that nobody waits for is handed over by this.
+        if let (Ok(Some(kept)), Some(given)) = (&kept, watch)
+            && kept.id == given.id
+            && kept.state == WatchState::Watching
+        {
+            self.note(&kept.task_id);
+        }
+        kept
     }
 
     async fn note_unsent(&self, id: &MessageId, reason: &str) -> Result<(), WatchStoreError> {
@@ -104,12 +112,7 @@ impl WatchStore for NotedStore {
     }
 
     async fn update(&self, expected: u64, watch: &WatchRecord) -> Result<bool, WatchStoreError> {
-        let written = self.store.update(expected, watch).await;
-        // The first write of a new watch is the one that hands it over.
-        if expected == 0 && watch.state == WatchState::Watching && matches!(written, Ok(true)) {
-            self.note(&watch.task_id);
-        }
-        written
+        self.store.update(expected, watch).await
     }
 
     async fn live(&self) -> Result<Vec<WatchRecord>, WatchStoreError> {

@@ -28,6 +28,9 @@ use crate::seed::{AGENT, database, target, workspace};
 /// The largest file that would be taken.
 const MAX_FILE: u64 = 10 << 20;
 
+/// The longest that the last hand-overs may take.
+const LIMIT: Duration = Duration::from_mins(1);
+
 /// What differs between runs.
 pub(crate) struct Setup {
     pub(crate) home: PathBuf,
@@ -165,9 +168,13 @@ impl World {
         let (took, ended, after) = (began.elapsed(), count() - before, self.store.stats());
         let cpu = cpu.elapsed();
         stop.cancel();
-        while let Some(asker) = running.join_next().await {
-            asker?.context("an asker")?;
-        }
+        let ends = async {
+            while let Some(asker) = running.join_next().await {
+                asker?.context("an asker")?;
+            }
+            anyhow::Ok(())
+        };
+        tokio::time::timeout(LIMIT, ends).await.context("a hand-over did not end")??;
         let (commits, writes) = (after.commits - stats.commits, after.writes - stats.writes);
         Ok(format!("{ended} {} {commits} {writes} {}", took.as_nanos(), cpu.as_nanos()))
     }

@@ -395,7 +395,6 @@ impl Registry {
 
     /// What the next push config carries, when somebody listens for pushes.
     fn push_token(&self) -> Option<Secret> {
-        let listens = self.context.config.push_base.is_some();
-        listens.then(|| Secret::new(self.context.deps.chance.token()))
+        self.context.push_token()
     }
 }

@@ -6,12 +6,35 @@ use jiff::Timestamp;
 use volcanic_base::Secret;
 
 use super::{After, Hint, Phase, Stream, Watch, WatchEffect};
+use crate::config::WatchConfig;
 use crate::record::{WatchRecord, WatchSource, WatchState};
 
 impl Watch {
     /// A watch whose record was just written as [`WatchState::Attended`]; the caller waits for the task.
     pub(crate) fn attended(record: WatchRecord) -> Self {
         Self::with(record, Phase::Attended)
+    }
+
+    /// A watch whose record was just written as [`WatchState::Watching`]: nobody waits for the task, which was `hinted` to be
+    /// settled or not.
+    pub(crate) fn begun(
+        record: WatchRecord,
+        hinted: bool,
+        now: Timestamp,
+        config: &WatchConfig,
+    ) -> (Self, WatchEffect) {
+        let mut watch = Self::with(record, Phase::Attended);
+        if hinted {
+            watch.keep_hint(Hint::Begin);
+        }
+        let pause = watch.pause_after_hold(now, config);
+        let after = if watch.record.push_token.is_some() {
+            After::Register
+        } else {
+            watch.following(pause)
+        };
+        let effect = watch.go_on(after, now, config);
+        (watch, effect)
     }
 
     /// A watch that an earlier process left. The first check comes after `first_check`; `push_token` is set when somebody

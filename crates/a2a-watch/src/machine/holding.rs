@@ -102,7 +102,7 @@ impl Watch {
     }
 
     /// The pause before the first check of a watch that somebody held; a stream that is open may have been silent.
-    fn pause_after_hold(&mut self, now: Timestamp, config: &WatchConfig) -> Duration {
+    pub(super) fn pause_after_hold(&mut self, now: Timestamp, config: &WatchConfig) -> Duration {
         let first = config.poll_pauses.first().copied().unwrap_or_default();
         self.pause(now, config, None).max(first)
     }

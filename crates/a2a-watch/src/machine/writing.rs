@@ -86,10 +86,15 @@ impl Watch {
 
     /// Writes, and follows the task from here on by the best source there is; by reads, the next comes after `pause`.
     pub(super) fn write_and_go_on(&mut self, pause: Duration) -> WatchEffect {
-        let after = match self.stream {
+        let after = self.following(pause);
+        self.write(after)
+    }
+
+    /// What follows the task from here on.
+    pub(super) fn following(&self, pause: Duration) -> After {
+        match self.stream {
             Stream::Wanted => After::Connect(pause),
             Stream::Open { .. } | Stream::NoPlace | Stream::Off => After::Check(pause),
-        };
-        self.write(after)
+        }
     }
 }

@@ -15,7 +15,7 @@ use volcanic_a2a_client::{
     AGENTS_FILE, AgentEntry, AgentsFile, AgentsFileError, ClientError, KeyResolver, RemoteAgent,
     read_agents,
 };
-use volcanic_base::{Chance, Clock, ConfinedDir};
+use volcanic_base::{Chance, Clock, ConfinedDir, Secret};
 use volcanic_net::Transport;
 
 use super::clocks::WatchClock;
@@ -130,6 +130,12 @@ impl Context {
         let clock = WatchClock::new(Arc::clone(&deps.clock));
         let (connections, files) = (Mutex::default(), Mutex::default());
         Self { config, deps, clock, stop, connects, connections, files }
+    }
+
+    /// What the next push config carries, when somebody listens for pushes.
+    pub(super) fn push_token(&self) -> Option<Secret> {
+        let listens = self.config.push_base.is_some();
+        listens.then(|| Secret::new(self.deps.chance.token()))
     }
 
     /// Waits before something that failed here is tried again; says `false` if the registry stopped first.

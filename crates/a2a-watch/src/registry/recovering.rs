@@ -15,7 +15,7 @@ use crate::delivery::Delivery;
 use crate::machine::{Continuation, WatchEvent, elapsed, noted};
 use crate::notice;
 use crate::order::AgentError;
-use crate::record::{SendRecord, WatchId, WatchRecord, unknown_send_key};
+use crate::record::{SendRecord, WatchId, WatchRecord, WatchState, unknown_send_key};
 
 /// What was found out about a send that was left open.
 pub(super) enum Recovered {
@@ -54,7 +54,15 @@ async fn recover(
                 return Recovered::Continued;
             }
             Ok(Ok(Some((task, remote)))) => {
-                return match known(context, send, task, remote, send.answered.clone()).await {
+                return match known(
+                    context,
+                    (send, WatchState::Attended),
+                    task,
+                    remote,
+                    send.answered.clone(),
+                )
+                .await
+                {
                     Sent::Task { record, .. } => Recovered::Task(record),
                     Sent::Replied { .. }
                     | Sent::Failed { .. }

@@ -17,7 +17,7 @@ use super::{Followed, Registry};
 use crate::machine::{Availability, Continuation, Watch, WatchEvent};
 use crate::notice;
 use crate::order::{AgentError, SendEnd, SendError, SendOrder};
-use crate::record::{WatchId, WatchRecord};
+use crate::record::{WatchId, WatchRecord, WatchState};
 
 /// A send between its answer and the end of its wait.
 pub(super) struct Waiting {
@@ -125,9 +125,17 @@ impl Registry {
         for imported in self.imported_twins(&record) {
             self.feed(&imported, WatchEvent::Superseded);
         }
-        self.watches.insert(id.clone(), Followed::new(Watch::attended(record)));
-        self.arm_view();
-        self.start_wait(&id, waiting);
+        if record.state == WatchState::Attended {
+            self.watches.insert(id.clone(), Followed::new(Watch::attended(record)));
+            self.arm_view();
+            return self.start_wait(&id, waiting);
+        }
+        let Waiting { command, state, hinted, .. } = waiting;
+        let end = handed_over(&record, state);
+        let (watch, effect) = Watch::begun(record, hinted, self.now(), &self.context.config);
+        self.watches.insert(id.clone(), Followed::new(watch));
+        self.carry_out(&id, Some(effect));
+        answer_send(*command, Ok(end));
     }
 
     /// Imported watches of the same task, as far as nobody knows where theirs runs.

@@ -48,6 +48,16 @@ async fn send_is_on_disk_before_it_leaves_and_its_task_before_the_wait() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn send_that_nobody_waits_for_is_handed_over_by_the_commit_that_keeps_its_task() {
+    let world = World::new(Agent::new(WORKING));
+    let end = world.send(world.order("hi"), 0).await;
+    assert!(matches!(end, Ok(SendEnd::HandedOver { .. })), "{end:?}");
+    assert_eq!(world.store.log(), ["begin_send", "send_known", "watching"]);
+    world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Lisbon");
+    world.chat.wait_for(1).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn send_that_cannot_be_kept_does_not_leave() {
     let world = World::new(Agent::new(WORKING));
     world.store.set_failing(true);
