@@ -87,6 +87,14 @@ impl<'a> PendingWatch<'a> {
     }
 }
 
+/// A view that is to be written.
+struct NextView {
+    workspace: PathBuf,
+    bytes: Vec<u8>,
+    /// Whether its folder has to be made, and made durable: this process has not written there, or it failed.
+    is_first: bool,
+}
+
 impl Views {
     /// Leaves the files of these workspaces alone.
     pub(super) fn keep(&mut self, workspaces: Vec<PathBuf>) {
@@ -101,7 +109,7 @@ impl Views {
     }
 
     /// The next views of the round, as far as their bytes differ from what was last written.
-    fn take_next(&mut self, watches: &Watches) -> Vec<(PathBuf, Vec<u8>)> {
+    fn take_next(&mut self, watches: &Watches) -> Vec<NextView> {
         let (mut views, mut shown) = (Vec::new(), 0);
         while shown < AT_ONCE
             && let Some(workspace) = self.left.pop()
@@ -111,8 +119,9 @@ impl Views {
             match render(records) {
                 Ok(bytes) => {
                     let digest = Sha256::digest(&bytes).into();
-                    if self.written.insert(workspace.clone(), digest) != Some(digest) {
-                        views.push((workspace, bytes));
+                    let last = self.written.insert(workspace.clone(), digest);
+                    if last != Some(digest) {
+                        views.push(NextView { workspace, bytes, is_first: last.is_none() });
                     }
                 }
                 Err(error) => tracing::error!(error = %error, "a view of watches cannot be made"),
@@ -167,7 +176,7 @@ impl Registry {
             return self.arm_view();
         }
         let views = self.views.take_next(&self.watches);
-        let workspaces = views.iter().map(|(workspace, _)| workspace.clone()).collect();
+        let workspaces = views.iter().map(|view| view.workspace.clone()).collect();
         let writes = self.views.writes.clone();
         let job = self
             .jobs
@@ -196,21 +205,21 @@ fn render(mut records: Vec<&WatchRecord>) -> serde_json::Result<Vec<u8>> {
 }
 
 /// Writes views; returns the workspaces whose view could not be written.
-async fn write(writes: &TaskTracker, views: Vec<(PathBuf, Vec<u8>)>) -> Vec<PathBuf> {
-    let all: Vec<_> = views.iter().map(|(workspace, _)| workspace.clone()).collect();
+async fn write(writes: &TaskTracker, views: Vec<NextView>) -> Vec<PathBuf> {
+    let all: Vec<_> = views.iter().map(|view| view.workspace.clone()).collect();
     let written = writes.spawn_blocking(move || {
-        views
-            .into_iter()
-            .filter(|(workspace, bytes)| !write_one(workspace, bytes))
-            .map(|(path, _)| path)
-            .collect()
+        let unwritten = views.into_iter().filter(|view| !write_one(view));
+        unwritten.map(|view| view.workspace).collect()
     });
     written.await.unwrap_or(all)
 }
 
-fn write_one(workspace: &PathBuf, bytes: &[u8]) -> bool {
+fn write_one(view: &NextView) -> bool {
+    let NextView { workspace, bytes, is_first } = view;
     let written = ConfinedDir::open(workspace).and_then(|folder| {
-        folder.create_dir_all(PENDING_FOLDER)?;
+        if *is_first {
+            folder.create_dir_all(PENDING_FOLDER)?;
+        }
         folder.write_atomic(PENDING_FILE, bytes, 0o600)
     });
     if let Err(error) = &written {
@@ -235,7 +244,7 @@ mod tests {
         let earlier = path.clone();
         views.writes.spawn_blocking(move || {
             released.recv().unwrap();
-            write_one(&earlier, b"old")
+            write_one(&NextView { workspace: earlier, bytes: b"old".to_vec(), is_first: true })
         });
         views.changed(&path);
         let watches = Watches::default();

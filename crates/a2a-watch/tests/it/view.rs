@@ -59,6 +59,24 @@ async fn view_that_could_not_be_written_is_written_later() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn view_comes_back_with_its_folder() {
+    let world = World::new(Agent::new(WORKING));
+    world.hand_over().await;
+    world.pass(3).await;
+    let agents = world.agents();
+    std::fs::remove_dir_all(world.workspace().join(".volcanic")).unwrap();
+    world
+        .watches
+        .send(world.order("again"), Duration::ZERO, tokio_util::sync::CancellationToken::new())
+        .await
+        .unwrap_err();
+    world.write_agents(&agents);
+    world.hand_over().await;
+    world.pass(3).await;
+    assert_eq!(world.pending().unwrap()[0]["taskId"], "t1");
+}
+
+#[tokio::test(start_paused = true)]
 async fn stale_view_of_a_known_workspace_is_mended_at_start() {
     let mut world = World::new(Agent::new(OnSend::Task("TASK_STATE_COMPLETED")));
     world.hand_over().await;
