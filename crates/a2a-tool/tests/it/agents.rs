@@ -131,7 +131,7 @@ async fn overview_shows_agents_and_watches_without_secrets() {
     let text = overview(&world.workspace(), &world.watches, &target).await;
     assert!(
         text.ends_with(
-            "Watches:\n- travel-bot: task t1\n  attended (poll) for 0s\n  last: working"
+            "Watches:\n- travel-bot: task t1\n  attended (poll) for 2s\n  last: working"
         ),
         "{text}"
     );
