@@ -199,6 +199,7 @@ impl Watch {
         now: Timestamp,
         config: &WatchConfig,
     ) -> Option<WatchEffect> {
+        self.correct_times(now);
         match event {
             WatchEvent::Due => self.on_due(now, config),
             WatchEvent::Hinted(hint) => self.on_hint(hint, now, config),
@@ -265,6 +266,17 @@ impl Watch {
     fn ignore(&mut self) -> Option<WatchEffect> {
         self.stale += 1;
         None
+    }
+
+    /// Takes what was noted before the clock was set as noted now.
+    fn correct_times(&mut self, now: Timestamp) {
+        self.record.correct_times(now);
+        for at in [&mut self.missing_since, &mut self.last_push_read] {
+            *at = at.map(|at| noted(at, now));
+        }
+        if let Stream::Open { since } = &mut self.stream {
+            *since = noted(*since, now);
+        }
     }
 
     fn on_due(&mut self, now: Timestamp, config: &WatchConfig) -> Option<WatchEffect> {
@@ -394,15 +406,21 @@ impl Watch {
 /// A clock that shows less was never set, as machines begin that forget the time.
 const EARLIEST: Timestamp = Timestamp::constant(1_767_225_600, 0);
 
-/// A moment that an earlier process noted, as it is taken `now`. If it is still to come, that process had a wrong clock, and
-/// nothing is to wait for as long as it was wrong by; unless it is this process whose clock is still to be set.
+/// A moment that was noted, as it is taken `now`. If it is still to come, an earlier process had a wrong clock, and nothing is
+/// to wait for as long as it was wrong by; unless it is this process whose clock is still to be set. A moment of a clock that
+/// was not set yet says nothing once it is.
 pub(crate) fn noted(at: Timestamp, now: Timestamp) -> Timestamp {
-    if now < EARLIEST { at } else { at.min(now) }
+    match (at < EARLIEST, now < EARLIEST) {
+        (_, true) => at,
+        (true, false) => now,
+        (false, false) => at.min(now),
+    }
 }
 
 /// The time between two moments, zero when the first one is still to come.
 pub(crate) fn elapsed(since: Timestamp, now: Timestamp) -> Duration {
-    Duration::try_from(now.duration_since(since).max(SignedDuration::ZERO)).unwrap_or_default()
+    let passed = now.duration_since(noted(since, now));
+    Duration::try_from(passed.max(SignedDuration::ZERO)).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -296,8 +296,8 @@ impl WatchRecord {
         }
     }
 
-    /// Takes what an earlier process noted as it is to be taken `now`.
-    pub(crate) fn forget_the_future(&mut self, now: Timestamp) {
+    /// Takes the moments that were noted as they are to be taken `now`, since clocks may have been wrong.
+    pub(crate) fn correct_times(&mut self, now: Timestamp) {
         self.started_at = noted(self.started_at, now);
         self.not_found_since = self.not_found_since.map(|at| noted(at, now));
     }

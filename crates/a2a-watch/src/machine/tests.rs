@@ -627,10 +627,26 @@ fn tombstone_that_a_message_overtook_goes_on_after_a_restart() {
 fn moments_that_are_still_to_come_are_taken_for_now_unless_the_clock_was_never_set() {
     let early = start() - Duration::from_hours(1);
     let mut record = WatchRecord { not_found_since: Some(start()), ..record() };
-    record.forget_the_future(Timestamp::UNIX_EPOCH);
+    record.correct_times(Timestamp::UNIX_EPOCH);
     assert_eq!((record.started_at, record.not_found_since), (start(), Some(start())));
-    record.forget_the_future(early);
+    record.correct_times(early);
     assert_eq!((record.started_at, record.not_found_since), (early, Some(early)));
+}
+
+#[test]
+fn watch_that_began_before_the_clock_was_set_begins_anew_when_it_is() {
+    let mut bench = Bench::watching();
+    let set = std::mem::replace(&mut bench.now, Timestamp::UNIX_EPOCH);
+    let record = WatchRecord { started_at: bench.now, ..bench.watch.record().clone() };
+    (bench.watch, _) = Watch::restored(record, bench.now, Duration::ZERO, None);
+    assert_eq!(bench.feed(WatchEvent::Due), Some(WatchEffect::Subscribe));
+    assert_eq!(bench.feed(WatchEvent::NoStreams), Some(WatchEffect::Read));
+    bench.read(ReadResult::AgentMissing);
+    bench.now = set;
+    assert!(!bench.watch.is_overdue(bench.now, &bench.config));
+    assert_eq!(bench.check(ReadResult::AgentMissing), wait(5));
+    bench.pass(5);
+    assert_eq!(bench.check(ReadResult::AgentMissing), Some(WatchEffect::Deliver));
 }
 
 #[test]

@@ -153,7 +153,10 @@ impl Origins {
             Reach::Answered => 0,
             Reach::Unreached | Reach::Nothing => known.unanswered,
         };
-        let is_unreached = reach == Reach::Unreached || known.unanswered >= UNANSWERED_LIMIT;
+        // A probe is to find out whether somebody is there.
+        let is_unanswered = turn.is_probe && reach == Reach::Unanswered;
+        let is_unreached =
+            reach == Reach::Unreached || is_unanswered || known.unanswered >= UNANSWERED_LIMIT;
         if let Some(down) = known.down.as_mut().filter(|_| turn.is_probe) {
             down.is_probed = false;
         }

@@ -101,7 +101,7 @@ impl Registry {
         }
         self.views.changed(&record.workspace);
         let now = self.now();
-        record.forget_the_future(now);
+        record.correct_times(now);
         let (watch, effect) = Watch::restored(record, now, first_check, self.push_token());
         self.watches.insert(id.clone(), Followed::new(watch));
         self.carry_out(&id, effect);
@@ -125,7 +125,7 @@ impl Registry {
         if self.context.config.push_base.is_none() {
             record.source = WatchSource::Poll;
         }
-        record.forget_the_future(self.now());
+        record.correct_times(self.now());
         self.views.changed(&record.workspace);
         self.watches.insert(record.id.clone(), Followed::new(Watch::attended(record)));
     }

@@ -259,6 +259,25 @@ async fn clock_that_was_never_set_ends_no_watch_when_it_is_set() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn watch_that_begins_before_the_clock_is_set_goes_on_when_it_is_and_after_a_restart() {
+    let mut world = World::new(Agent::new(WORKING));
+    let years = 50 * 365 * 24 * 3600;
+    world.jump_back(years);
+    world.restart().await;
+    world.hand_over().await;
+    world.pass(600).await;
+    world.jump(years);
+    world.pass(3600).await;
+    assert_eq!((world.chat.attempts(), world.states()), (0, vec![WatchState::Watching]));
+    world.stop_hard().await;
+    world.restart().await;
+    world.pass(3600).await;
+    assert_eq!((world.chat.attempts(), world.states()), (0, vec![WatchState::Watching]));
+    world.pass(24 * 3600).await;
+    assert!(world.chat.delivered()[0].key.ends_with(":no-result"));
+}
+
+#[tokio::test(start_paused = true)]
 async fn clock_that_is_set_back_does_not_end_the_search_for_a_send() {
     let mut world = World::new(Agent::new(OnSend::TaskWithoutAnswer));
     let sending =

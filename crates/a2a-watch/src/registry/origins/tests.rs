@@ -65,14 +65,14 @@ fn origin_that_is_out_of_reach_is_probed_by_one_watch_per_pause() {
     assert!(bench.end(&begun[0], Reach::Unreached));
     assert!(!bench.end(&begun[1], Reach::Unreached), "they failed together");
     assert_eq!(bench.begin(), []);
-    for seconds in [15, 30] {
+    for (seconds, reach) in [(15, Reach::Unanswered), (30, Reach::Unreached)] {
         let opens_at = bench.now + Duration::from_secs(seconds);
         assert_eq!(bench.origins.next_opening(bench.now), Some(opens_at));
         bench.now = opens_at;
         bench.wait(A, &["more"]);
         let probe = bench.begin();
         assert_eq!(probe.len(), 1);
-        assert!(bench.end(&probe[0], Reach::Unreached));
+        assert!(bench.end(&probe[0], reach));
     }
     bench.now += Duration::from_mins(1);
     let probe = bench.begin();
@@ -98,7 +98,7 @@ fn probe_that_says_nothing_is_followed_by_the_next() {
 }
 
 #[test]
-fn one_slow_answer_says_little_and_three_say_that_nobody_is_there() {
+fn one_call_without_an_answer_says_little_and_three_say_that_nobody_is_there() {
     let mut bench = Bench::new();
     let mut found = Vec::new();
     for reach in [
