@@ -99,8 +99,8 @@ pub async fn run(plan: &CrashPlan) -> Result<Tally> {
         beside.spawn(long::run(Arc::clone(&stage), plan.long_life, seed(&chance)));
     }
     if plan.steps {
-        let part = part("every operation once", steps::run(&stage, plan.width, seed(&chance)));
-        tally.add(part.await?);
+        let steps = steps::run(&stage, plan.width, seed(&chance));
+        tally.add(part("every operation once", async { Ok(whole(steps.await)) }).await?);
     }
     let scenes = plan.kills.div_ceil(KILLS_PER_SCENE);
     let kills = (0..scenes).map(|scene| {
@@ -117,20 +117,21 @@ pub async fn run(plan: &CrashPlan) -> Result<Tally> {
     }
     check_reach(&mut tally, plan.kills);
     if plan.disks > 0 {
-        let life = disk::measure(&stage, &chance, &mut tally).await?;
-        println!("a whole life: {life:?}");
-        let cases = disk::Case::all(u64::from(plan.disks), life, &chance);
-        let width = plan.width * 3;
-        let acts = (0..width).map(|worker| {
-            let mine = cases.iter().skip(worker).step_by(width).copied().collect();
-            Box::pin(disk::run(Arc::clone(&stage), mine, seed(&chance))) as Act
-        });
         let lives = async {
-            let mut lives = play(width, acts.collect()).await?;
+            let mut lives = Tally::default();
+            let life = disk::measure(&stage, &chance, &mut lives).await?;
+            println!("a whole life: {life:?}");
+            let cases = disk::Case::all(u64::from(plan.disks), life, &chance);
+            let width = plan.width * 3;
+            let acts = (0..width).map(|worker| {
+                let mine = cases.iter().skip(worker).step_by(width).copied().collect();
+                Box::pin(disk::run(Arc::clone(&stage), mine, seed(&chance))) as Act
+            });
+            lives.add(play(width, acts.collect()).await?);
             disk::check_reach(&mut lives);
             Ok(lives)
         };
-        tally.add(part("bad disks", lives).await?);
+        tally.add(part("bad disks", async { Ok(whole(lives.await)) }).await?);
     }
     let stops = (0..plan.stops.div_ceil(STOPS_PER_SCENE)).map(|scene| {
         let stops = STOPS_PER_SCENE.min(plan.stops - scene * STOPS_PER_SCENE);

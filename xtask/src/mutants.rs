@@ -290,7 +290,7 @@ mod tests {
         let mut shell = Command::new("sh");
         // As cargo does: it waits for what it started.
         shell.args(["-c", "sleep 600 & echo $!; wait"]);
-        let (printed, hung) = run_within(&mut shell, &log, Duration::from_secs(2)).unwrap();
+        let (printed, hung) = run_within(&mut shell, &log, Duration::from_secs(5)).unwrap();
         assert!(hung);
         let child: u32 = printed.trim().parse().unwrap();
         // Until its end is looked at, which others do, it is listed as a zombie.
