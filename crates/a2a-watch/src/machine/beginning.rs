@@ -58,6 +58,9 @@ impl Watch {
                     Some(watch.write(After::Check(first_check)))
                 }
             }
+            WatchState::Watching if watch.is_unregistered(push_token.as_ref()) => {
+                Some(watch.register())
+            }
             WatchState::Watching => Some(watch.rest(now, first_check)),
             WatchState::Claimed => {
                 watch.phase = Phase::Delivering;

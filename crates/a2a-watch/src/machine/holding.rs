@@ -10,7 +10,7 @@ use super::{
     WatchEffect, elapsed, settled,
 };
 use crate::config::WatchConfig;
-use crate::record::WatchState;
+use crate::record::{WatchSource, WatchState};
 
 impl Watch {
     pub(super) fn on_release(
@@ -30,6 +30,7 @@ impl Watch {
                 self.phase = Phase::Delivering;
                 WatchEffect::Deliver
             }
+            WatchState::Watching if self.is_unregistered(push_token.as_ref()) => self.register(),
             WatchState::Watching => {
                 let pause = match due_at {
                     _ if self.hint.is_some() => self.push_wait(now, config),
@@ -111,13 +112,20 @@ impl Watch {
     pub(super) fn let_go(&mut self, push_token: Option<Secret>, pause: Duration) -> WatchEffect {
         self.record.state = WatchState::Watching;
         match push_token {
-            Some(token) if self.record.push_token.is_none() => {
+            Some(token) if self.record.source != WatchSource::Push => {
                 // Kept before the remote hears it, so that its first push finds it.
-                self.record.push_token = Some(token);
+                self.record.push_token.get_or_insert(token);
                 self.write(After::Register)
             }
             Some(_) | None => self.write_and_go_on(pause),
         }
+    }
+
+    /// Whether the token is kept and the remote may never have heard it: an earlier process ended before it knew, or the one
+    /// after that had nobody who listens. Of a remote that refused it no token is kept.
+    pub(super) fn is_unregistered(&self, next_token: Option<&Secret>) -> bool {
+        let is_open = self.record.push_token.is_some() && self.record.source != WatchSource::Push;
+        is_open && next_token.is_some()
     }
 
     /// Remembers the outcome that is told last.

@@ -387,6 +387,78 @@ fn push_watch_without_a_listener_subscribes_after_a_restart() {
     assert_eq!(bench.feed(WatchEvent::NoStreams), Some(WatchEffect::Read));
 }
 
+fn kept_with_a_token() -> WatchRecord {
+    let push_token = Some(Secret::from("token"));
+    WatchRecord { state: WatchState::Watching, push_token, ..record() }
+}
+
+#[test]
+fn push_config_that_a_killed_process_owed_is_sent_by_the_next_one_that_listens() {
+    let listens = || Some(Secret::from("another"));
+    let (watch, effect) = Watch::restored(kept_with_a_token(), start(), Duration::ZERO, listens());
+    assert_eq!(effect, Some(WatchEffect::Register));
+    let mut bench = Bench { watch, ..Bench::new() };
+    assert_eq!(bench.watch.record().push_token.as_ref().unwrap().expose(), "token");
+    assert_eq!(bench.feed(WatchEvent::Registered), Some(WatchEffect::Write));
+    assert_eq!(bench.feed(WatchEvent::Written), wait(0));
+
+    let (_, effect) = Watch::restored(kept_with_a_token(), start(), Duration::ZERO, None);
+    assert_eq!(effect, wait(0));
+    // The remote refused it.
+    let refused = WatchRecord { push_token: None, ..kept_with_a_token() };
+    let (_, effect) = Watch::restored(refused, start(), Duration::ZERO, listens());
+    assert_eq!(effect, wait(0));
+    let told = WatchRecord { source: WatchSource::Push, ..kept_with_a_token() };
+    let (_, effect) = Watch::restored(told, start(), Duration::ZERO, listens());
+    assert_eq!(effect, wait(0));
+}
+
+#[test]
+fn push_config_that_is_owed_is_sent_by_whoever_lets_the_watch_go() {
+    for state in [WatchState::Watching, WatchState::Attended] {
+        let watch = Watch::attended(WatchRecord { state, ..kept_with_a_token() });
+        let mut bench = Bench { watch, ..Bench::new() };
+        let mut effect = bench.feed(release(Some("another")));
+        if state == WatchState::Attended {
+            assert_eq!(effect, Some(WatchEffect::Write));
+            effect = bench.feed(WatchEvent::Written);
+        }
+        assert_eq!(effect, Some(WatchEffect::Register), "{state:?}");
+        assert_eq!(bench.watch.record().push_token.as_ref().unwrap().expose(), "token");
+    }
+}
+
+#[test]
+fn watch_that_begins_with_the_commit_that_keeps_it_needs_no_write_to_go_on() {
+    let begun = |record, hinted| {
+        let config = WatchConfig::new(ClientConfig::default(), 1 << 20);
+        let (watch, effect) = Watch::begun(record, hinted, start(), &config);
+        (Bench { watch, now: start(), config }, effect)
+    };
+    let kept = || WatchRecord { push_token: None, ..kept_with_a_token() };
+
+    let (mut bench, effect) = begun(kept(), false);
+    assert_eq!(effect, WatchEffect::Subscribe);
+    assert_eq!(bench.feed(WatchEvent::NoStreams), wait(15));
+    let (mut bench, effect) = begun(kept(), false);
+    assert_eq!(effect, WatchEffect::Subscribe);
+    assert_eq!(bench.feed(WatchEvent::StreamOpened), Some(WatchEffect::Read));
+
+    // What looked settled is read at once, before anything is listened to.
+    let (mut bench, effect) = begun(kept(), true);
+    assert_eq!(Some(effect), wait(0));
+    assert_eq!(bench.check(settled("completed")), Some(WatchEffect::Deliver));
+
+    for hinted in [false, true] {
+        let (mut bench, effect) = begun(kept_with_a_token(), hinted);
+        assert_eq!(effect, WatchEffect::Register);
+        assert_eq!(bench.feed(WatchEvent::Registered), Some(WatchEffect::Write));
+        assert_eq!(bench.feed(WatchEvent::Written), wait(0));
+        assert_eq!(bench.check(working()), wait(600));
+        assert_eq!(bench.watch.record().source, WatchSource::Push);
+    }
+}
+
 /// A watch that holds a stream, its first read over.
 fn subscribed() -> Bench {
     let mut bench = Bench::new();

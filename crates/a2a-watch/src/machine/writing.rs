@@ -53,10 +53,7 @@ impl Watch {
             After::Check(pause) => self.rest(now, pause),
             After::Locate => self.rest(now, Duration::ZERO),
             After::Connect(pause) => self.connect(pause),
-            After::Register => {
-                self.phase = Phase::Registering;
-                WatchEffect::Register
-            }
+            After::Register => self.register(),
             After::Attend => {
                 self.phase = Phase::Attended;
                 WatchEffect::Attend
@@ -77,6 +74,11 @@ impl Watch {
                 WatchEffect::End
             }
         }
+    }
+
+    pub(super) fn register(&mut self) -> WatchEffect {
+        self.phase = Phase::Registering;
+        WatchEffect::Register
     }
 
     pub(super) fn write(&mut self, after: After) -> WatchEffect {

@@ -84,6 +84,7 @@ struct Inner {
     pushes: bool,
     unreachable: bool,
     stalls: bool,
+    stalls_at: Option<&'static str>,
     /// So many reads are answered with half an answer.
     breaks_off: u32,
     refuses_pushes: bool,
@@ -148,6 +149,11 @@ impl Agent {
     /// Lets calls wait for an answer that never comes.
     pub(crate) fn set_stalling(&self, stalls: bool) {
         self.lock().stalls = stalls;
+    }
+
+    /// As [`Self::set_stalling`], for the calls of one method.
+    pub(crate) fn stall_at(&self, method: Option<&'static str>) {
+        self.lock().stalls_at = method;
     }
 
     /// Breaks so many answers to reads off half-way.
@@ -464,6 +470,7 @@ async fn rpc(State(agent): State<Agent>, headers: HeaderMap, body: Bytes) -> Res
             return refusal.response(&request["id"]);
         }
         inner.stalls
+            || inner.stalls_at == Some(&*method)
             || method == "SendMessage"
                 && matches!(
                     inner.on_send,

@@ -1,4 +1,7 @@
+use std::time::Duration;
+
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
 use volcanic_a2a_watch::{SendEnd, WatchSource, WatchState};
 
 use crate::agent::{Agent, OnSend};
@@ -81,6 +84,50 @@ async fn push_works_again_after_a_restart() {
     assert!(world.watches.on_push(&id, &token, b"").await);
     world.chat.wait_for(1).await;
     assert_eq!(world.agent.calls("CreateTaskPushNotificationConfig").len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn push_config_is_sent_by_the_next_process_when_one_ends_with_the_commit_that_keeps_the_watch()
+ {
+    const REGISTER: &str = "CreateTaskPushNotificationConfig";
+    // It ends before it hears of its own commit, in good order with the config on its way, and killed with that on its way.
+    for (is_told, is_killed) in [(false, false), (true, false), (true, true)] {
+        let mut world = World::with(Agent::new(WORKING).pushes(), |config| {
+            config.push_base = Some("https://me.example/base/".parse().unwrap());
+        });
+        world.agent.stall_at(Some(REGISTER));
+        if is_told {
+            world.hand_over().await;
+            world.pass(1).await;
+        } else {
+            let ending = world.ending();
+            world.agent.before_send(move || ending.cancel());
+            let cancel = CancellationToken::new();
+            let end = world.watches.send(world.order("hi"), Duration::ZERO, cancel).await;
+            assert!(matches!(end, Ok(SendEnd::Left)), "{end:?}");
+        }
+        if is_killed {
+            world.stop_hard().await;
+        } else {
+            world.shut_down().await;
+        }
+        world.agent.stall_at(None);
+        let kept = world.store.all_watches()[0].clone();
+        assert_eq!((kept.state, kept.source), (WatchState::Watching, WatchSource::Poll));
+        let token = kept.push_token.unwrap();
+        let before = world.agent.calls(REGISTER).len();
+        assert_eq!(before, usize::from(is_told));
+
+        world.restart().await;
+        world.pass(5).await;
+        assert_eq!(world.watches.watches(None).await[0].source, WatchSource::Push);
+        let sent = world.agent.calls(REGISTER);
+        assert_eq!((sent.len(), &sent[before]["token"]), (before + 1, &json!(token.expose())));
+        world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Lisbon");
+        assert!(world.watches.on_push(kept.id.as_str(), token.expose(), b"").await);
+        world.pass(5).await;
+        assert_eq!(world.chat.delivered().len(), 1);
+    }
 }
 
 #[tokio::test(start_paused = true)]
