@@ -57,8 +57,8 @@ pub(super) async fn import_all(context: &Context) -> Result<Lists, WatchStoreErr
         let Some(found) = read(&workspace).await else { continue };
         let is_known = context.deps.store.knows_workspace(&workspace).await?;
         let is_replaced = match found {
-            Found::Bytes(bytes) if is_known => is_over(&workspace, bytes).await,
-            Found::TooLarge(_) if is_known => true,
+            Found::Bytes(bytes) if is_known => is_over(context, &target, &workspace, bytes).await?,
+            Found::TooLarge(_) if is_known && is_large_view(context, &workspace).await? => true,
             Found::Bytes(bytes) => import(context, &target, &workspace, bytes).await?,
             Found::TooLarge(size) => put_aside(context, &target, &workspace, size).await?,
         };
@@ -103,11 +103,57 @@ async fn read(workspace: &Path) -> Option<Found> {
     }
 }
 
-/// Whether the file of a workspace that is known may be replaced. A damaged one is no view of ours but a list that could not be
-/// set aside when it was to be taken up.
-async fn is_over(workspace: &Path, bytes: Vec<u8>) -> bool {
-    let workspace = workspace.to_owned();
-    blocking(move || List::read(&bytes).is_whole || set_aside(&workspace, &bytes).is_some()).await
+/// Whether the file of a workspace that is known may be replaced. It may be a list that could not be set aside when it was to
+/// be taken up.
+async fn is_over(
+    context: &Context,
+    target: &WatchTarget,
+    workspace: &Path,
+    bytes: Vec<u8>,
+) -> Result<bool, WatchStoreError> {
+    let (list, bytes) = blocking(move || (List::read(&bytes), bytes)).await;
+    // A view is written whole. One of very many watches has more in it than is taken up of a list.
+    if !list.is_lossy() || list.is_whole && is_view(context, workspace, &list).await? {
+        return Ok(true);
+    }
+    let at = workspace.to_owned();
+    let (key, aside) = blocking(move || (key(&bytes), set_aside(&at, &bytes))).await;
+    if aside.is_none() {
+        tell_kept(context, target, &key).await?;
+    }
+    Ok(aside.is_some())
+}
+
+/// Whether the file, which is too large for a list, is a view of ours: of watches with large texts.
+async fn is_large_view(context: &Context, workspace: &Path) -> Result<bool, WatchStoreError> {
+    let at = workspace.to_owned();
+    let beginning = blocking(move || {
+        let mut bytes = Vec::new();
+        let file = ConfinedDir::open(at)?.open_file(PENDING_FILE)?;
+        file.take(MAX_FILE).read_to_end(&mut bytes).map_err(not_read)?;
+        Ok::<_, ConfineError>(List::read(&bytes))
+    });
+    match beginning.await {
+        Ok(list) => is_view(context, workspace, &list).await,
+        // Whoever is to set it aside finds the same.
+        Err(_) => Ok(false),
+    }
+}
+
+/// Whether what was read of a file is a view of this store: another's watches have other ids, also where they were taken up.
+async fn is_view(
+    context: &Context,
+    workspace: &Path,
+    list: &List,
+) -> Result<bool, WatchStoreError> {
+    for listed in &list.listed {
+        let Some(id) = &listed.watch_id else { return Ok(false) };
+        let watch = context.deps.store.watch(&WatchId::new(id.as_str())).await?;
+        if watch.is_none_or(|watch| watch.workspace != workspace) {
+            return Ok(false);
+        }
+    }
+    Ok(!list.listed.is_empty())
 }
 
 /// Imports what a file lists; whether the view may replace it.
@@ -119,16 +165,15 @@ async fn import(
 ) -> Result<bool, WatchStoreError> {
     let at = workspace.to_owned();
     let (key, list, aside) = blocking(move || {
-        let key = format!("a2a-import:{:x}", Sha256::digest(&bytes));
         let list = List::read(&bytes);
         let aside = list.is_lossy().then(|| set_aside(&at, &bytes));
-        (key, list, aside)
+        (key(&bytes), list, aside)
     })
     .await;
     let aside = match aside {
         Some(None) => {
             // What would be taken up of it makes the workspace known, and with that the view replaces it one day.
-            tell(context, target, key, notice::not_imported(PENDING_FILE)).await?;
+            tell_kept(context, target, &key).await?;
             return Ok(false);
         }
         Some(Some(aside)) => Some(aside),
@@ -159,6 +204,17 @@ async fn import(
     Ok(true)
 }
 
+/// Says that a list stays where it is. It may be told of again when it is taken up, so the key is another.
+async fn tell_kept(
+    context: &Context,
+    target: &WatchTarget,
+    key: &str,
+) -> Result<(), WatchStoreError> {
+    // A later start may find room.
+    let place = format!("{PENDING_FILE}, or later as one of the files pending.broken beside it");
+    tell(context, target, format!("{key}:kept"), notice::not_imported(&place)).await
+}
+
 async fn tell(
     context: &Context,
     target: &WatchTarget,
@@ -184,43 +240,60 @@ async fn put_aside(
     workspace: &Path,
     size: u64,
 ) -> Result<bool, WatchStoreError> {
-    tracing::warn!(size, "pending.json of an unknown workspace is too large");
-    let path = workspace.to_owned();
-    let (key, aside) = match blocking(move || move_aside(&path, size)).await {
-        Ok(moved) => moved,
+    tracing::warn!(size, "pending.json is too large");
+    let at = workspace.to_owned();
+    let (key, place) = match blocking(move || place_aside(&at, size)).await {
+        Ok(found) => found,
         Err(error) => {
             tracing::warn!(error = %error, "pending.json cannot be read");
             return Ok(false);
         }
     };
-    let text = notice::not_imported(aside.as_deref().unwrap_or(PENDING_FILE));
-    // If it is not there any more, nobody comes here again to tell.
-    while let Err(error) = tell(context, target, key.clone(), text.clone()).await {
-        tracing::error!(error = %error, "it could not be told that a list was set aside");
-        if !context.may_retry().await {
-            return Err(error);
-        }
-    }
-    Ok(aside.is_some())
+    let Some(place) = place else {
+        not_set_aside(&none_is_free());
+        tell_kept(context, target, &key).await?;
+        return Ok(false);
+    };
+    // Told before it is moved: once it is not there any more, nobody comes here again to tell.
+    let text =
+        notice::not_imported(&format!("{place}, or as {PENDING_FILE} if it cannot be moved"));
+    tell(context, target, format!("{key}:{place}"), text).await?;
+    let at = workspace.to_owned();
+    Ok(blocking(move || move_aside(&at, &place)).await.inspect_err(not_set_aside).is_ok())
 }
 
-/// Moves the list to where nothing is. The key of what is to be told of it, and where it is if it could be moved.
-fn move_aside(workspace: &Path, size: u64) -> Result<(String, Option<String>), ConfineError> {
+/// The key of what is to be told of a list that is too large, and where nothing is yet that it may be moved to.
+fn place_aside(workspace: &Path, size: u64) -> Result<(String, Option<String>), ConfineError> {
     let folder = ConfinedDir::open(workspace)?;
     let mut digest = Sha256::new();
     digest.update(size.to_le_bytes());
     // The beginning of such a file tells it from another.
     let mut beginning = folder.open_file(PENDING_FILE)?.take(KEYED);
-    io::copy(&mut beginning, &mut Hashing(&mut digest))
-        .map_err(|source| ConfineError::Io { path: PENDING_FILE.into(), source })?;
-    let key = format!("a2a-import:{:x}", digest.finalize());
-    let is_free =
-        |aside: &String| matches!(folder.metadata(aside), Err(ConfineError::NotFound { .. }));
-    let moved = match aside_files().find(is_free) {
-        Some(aside) => folder.rename(PENDING_FILE, &aside).map(|()| aside),
-        None => Err(none_is_free()),
-    };
-    Ok((key, moved.inspect_err(not_set_aside).ok()))
+    io::copy(&mut beginning, &mut Hashing(&mut digest)).map_err(not_read)?;
+    let place = aside_files().find(|aside| is_free(&folder, aside));
+    Ok((format!("a2a-import:{:x}", digest.finalize()), place))
+}
+
+/// Moves the list, unless something came to be there meanwhile.
+fn move_aside(workspace: &Path, place: &str) -> Result<(), ConfineError> {
+    let folder = ConfinedDir::open(workspace)?;
+    if !is_free(&folder, place) {
+        return Err(ConfineError::AlreadyExists { path: place.into() });
+    }
+    folder.rename(PENDING_FILE, place)
+}
+
+fn is_free(folder: &ConfinedDir, place: &str) -> bool {
+    matches!(folder.metadata(place), Err(ConfineError::NotFound { .. }))
+}
+
+fn not_read(source: io::Error) -> ConfineError {
+    ConfineError::Io { path: PENDING_FILE.into(), source }
+}
+
+/// The key of what is told of a list.
+fn key(bytes: &[u8]) -> String {
+    format!("a2a-import:{:x}", Sha256::digest(bytes))
 }
 
 fn not_set_aside(error: &ConfineError) {

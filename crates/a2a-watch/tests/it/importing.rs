@@ -1,3 +1,7 @@
+use std::fs;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
 use volcanic_a2a_types::MessageId;
 use volcanic_a2a_watch::{
     SendRecord, SendState, WatchId, WatchRecord, WatchState, WatchStore as _,
@@ -18,7 +22,7 @@ async fn tasks_of_an_unknown_workspace_are_followed_again_and_its_texts_not_trus
         {"watchId": "v", "target": "chat", "agent": "No Such Name", "taskId": "t2"}, 7
     ]);
     let path = world.workspace().join(".volcanic/a2a/pending.json");
-    std::fs::write(path, pending.to_string()).unwrap();
+    fs::write(path, pending.to_string()).unwrap();
     world.watches.restore().await;
     let notice = &world.chat.wait_for(1).await[0];
     assert!(notice.text.contains("task t1 of agent \"travel-bot\""), "{notice:?}");
@@ -38,7 +42,7 @@ async fn list_is_taken_up_although_the_file_of_agents_is_being_edited() {
     world.agent.set_task("t1", "TASK_STATE_WORKING", "");
     let pending = serde_json::json!([{"agent": "travel-bot", "taskId": "t1"}]);
     let path = world.workspace().join(".volcanic/a2a/pending.json");
-    std::fs::write(path, pending.to_string()).unwrap();
+    fs::write(path, pending.to_string()).unwrap();
     let agents = world.agents();
     world.write_agents("[{");
     world.watches.restore().await;
@@ -55,7 +59,7 @@ async fn list_is_taken_up_although_the_file_of_agents_is_being_edited() {
 async fn imported_task_that_a_send_led_to_meanwhile_is_told_once() {
     let world = World::new(Agent::new(WORKING));
     let path = world.workspace().join(".volcanic/a2a/pending.json");
-    std::fs::write(path, r#"[{"agent": "travel-bot", "taskId": "t1"}]"#).unwrap();
+    fs::write(path, r#"[{"agent": "travel-bot", "taskId": "t1"}]"#).unwrap();
     let agents = world.agents();
     world.write_agents("[{");
     world.watches.restore().await;
@@ -73,7 +77,7 @@ async fn imported_task_that_a_send_led_to_meanwhile_is_told_once() {
 async fn imported_task_whose_outcome_a_send_told_just_before_a_kill_is_not_told_again() {
     let mut world = World::new(Agent::new(WORKING));
     let path = world.workspace().join(".volcanic/a2a/pending.json");
-    std::fs::write(path, r#"[{"agent": "travel-bot", "taskId": "t1"}]"#).unwrap();
+    fs::write(path, r#"[{"agent": "travel-bot", "taskId": "t1"}]"#).unwrap();
     let agents = world.agents();
     world.write_agents("[{");
     world.watches.restore().await;
@@ -121,13 +125,13 @@ async fn imported_task_whose_outcome_a_send_told_just_before_a_kill_is_not_told_
 async fn list_that_cannot_be_read_is_set_aside_and_the_owner_told() {
     let world = World::new(Agent::new(WORKING));
     let folder = world.workspace().join(".volcanic/a2a");
-    std::fs::write(folder.join("pending.json"), r#"[{"agent": "travel-bot", "ta"#).unwrap();
+    fs::write(folder.join("pending.json"), r#"[{"agent": "travel-bot", "ta"#).unwrap();
     world.watches.restore().await;
     let notice = &world.chat.wait_for(1).await[0].text;
     assert!(notice.contains(".volcanic/a2a/pending.broken.json"), "{notice}");
     world.hand_over().await;
     world.pass(10).await;
-    let kept = std::fs::read_to_string(folder.join("pending.broken.json")).unwrap();
+    let kept = fs::read_to_string(folder.join("pending.broken.json")).unwrap();
     assert_eq!(kept, r#"[{"agent": "travel-bot", "ta"#);
 }
 
@@ -136,7 +140,7 @@ async fn list_that_names_an_agent_that_is_not_there_is_not_dropped_silently() {
     let world = World::new(Agent::new(WORKING));
     let path = world.workspace().join(".volcanic/a2a/pending.json");
     let pending = serde_json::json!([{"agent": "nobody", "taskId": "t2"}]);
-    std::fs::write(path, pending.to_string()).unwrap();
+    fs::write(path, pending.to_string()).unwrap();
     world.watches.restore().await;
     let delivered = world.chat.wait_for(2).await;
     assert!(delivered[0].text.contains("task t2 of agent \"nobody\""), "{delivered:?}");
@@ -148,7 +152,7 @@ async fn list_that_cannot_be_taken_up_yet_survives_a_new_send_in_its_workspace()
     let mut world = World::new(Agent::new(WORKING));
     world.agent.set_task("t7", "TASK_STATE_WORKING", "");
     let path = world.workspace().join(".volcanic/a2a/pending.json");
-    std::fs::write(path, r#"[{"agent": "travel-bot", "taskId": "t7"}]"#).unwrap();
+    fs::write(path, r#"[{"agent": "travel-bot", "taskId": "t7"}]"#).unwrap();
     let agents = world.agents();
     world.write_agents("[{");
     world.watches.restore().await;
@@ -171,49 +175,134 @@ fn cut_list(world: &World, tasks: &[&str]) -> String {
     let entries =
         tasks.iter().map(|task| format!(r#"{{"agent": "travel-bot", "taskId": "{task}"}}"#));
     let text = format!("[{}, {{", entries.collect::<Vec<_>>().join(", "));
-    std::fs::write(world.workspace().join(".volcanic/a2a/pending.json"), &text).unwrap();
+    fs::write(world.workspace().join(".volcanic/a2a/pending.json"), &text).unwrap();
     text
+}
+
+/// Fills every place where a list may be set aside.
+fn fill_asides(folder: &Path) {
+    fs::create_dir(folder.join("pending.broken.json")).unwrap();
+    for number in 2..=100 {
+        fs::write(folder.join(format!("pending.broken.{number}.json")), "kept").unwrap();
+    }
+}
+
+/// Puts a file where a list is imported from that is too large for one.
+fn large_list(folder: &Path, first: &str) {
+    let file = folder.join("pending.json");
+    fs::write(&file, first).unwrap();
+    fs::OpenOptions::new().write(true).open(&file).unwrap().set_len(17 << 20).unwrap();
+}
+
+/// Checks that the list in a folder stays while there is no place to set it aside to, and is there once there is one.
+async fn check_kept(mut world: World) {
+    world.agent.set_task("t7", "TASK_STATE_WORKING", "");
+    let folder = world.workspace().join(".volcanic/a2a");
+    let list = fs::read(folder.join("pending.json")).unwrap();
+    fill_asides(&folder);
+    world.watches.restore().await;
+    let notice = &world.chat.wait_for(1).await[0].text;
+    assert!(notice.contains("kept as .volcanic/a2a/pending.json, or later"), "{notice}");
+    assert!(world.states().is_empty());
+    world.hand_over().await;
+    let is_list = |name: &str| fs::read(folder.join(name)).unwrap() == list;
+    for _ in 0..2 {
+        world.pass(60).await;
+        assert!(is_list("pending.json"));
+        // The send made the workspace known.
+        world.crash().await;
+    }
+    assert_eq!(world.chat.delivered().len(), 1, "told once");
+    fs::remove_file(folder.join("pending.broken.100.json")).unwrap();
+    world.crash().await;
+    world.pass(60).await;
+    assert!(is_list("pending.broken.100.json"));
+    assert_eq!(world.pending().unwrap()[0]["watchId"], world.store.all_watches()[0].id.as_str());
 }
 
 #[tokio::test(start_paused = true)]
 async fn list_that_cannot_be_set_aside_is_neither_taken_up_nor_replaced() {
+    let world = World::new(Agent::new(WORKING));
+    cut_list(&world, &["t7"]);
+    check_kept(world).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn list_with_what_is_no_entry_that_cannot_be_set_aside_is_neither_taken_up_nor_replaced() {
+    let world = World::new(Agent::new(WORKING));
+    let list = r#"[{"watchId": "w", "agent": "travel-bot", "taskId": "t7"}, 7]"#;
+    fs::write(world.workspace().join(".volcanic/a2a/pending.json"), list).unwrap();
+    check_kept(world).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn list_that_is_too_large_and_cannot_be_set_aside_is_not_replaced() {
+    let world = World::new(Agent::new(WORKING));
+    large_list(&world.workspace().join(".volcanic/a2a"), "[");
+    check_kept(world).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn task_of_a_list_that_can_be_set_aside_later_is_told_of_then() {
     let mut world = World::new(Agent::new(WORKING));
     world.agent.set_task("t7", "TASK_STATE_WORKING", "");
     let folder = world.workspace().join(".volcanic/a2a");
-    let text = cut_list(&world, &["t7"]);
-    std::fs::create_dir(folder.join("pending.broken.json")).unwrap();
-    for number in 2..=100 {
-        std::fs::write(folder.join(format!("pending.broken.{number}.json")), "kept").unwrap();
-    }
+    cut_list(&world, &["t7"]);
+    fill_asides(&folder);
     world.watches.restore().await;
-    let notice = &world.chat.wait_for(1).await[0].text;
-    assert!(notice.contains("kept as .volcanic/a2a/pending.json"), "{notice}");
-    assert!(world.states().is_empty());
-    world.hand_over().await;
-    let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
-    for _ in 0..2 {
-        world.pass(60).await;
-        assert_eq!(read("pending.json"), text);
-        // The send made the workspace known.
-        world.crash().await;
-    }
-    std::fs::remove_file(folder.join("pending.broken.100.json")).unwrap();
+    fs::remove_file(folder.join("pending.broken.100.json")).unwrap();
     world.crash().await;
-    world.pass(60).await;
-    assert_eq!(read("pending.broken.100.json"), text);
-    assert_eq!(world.pending().unwrap()[0]["taskId"], "t2");
+    let notice = &world.chat.wait_for(2).await[1].text;
+    assert!(notice.contains("task t7 of agent \"travel-bot\""), "{notice}");
+}
+
+/// Checks that no view of many watches is taken for somebody else's list.
+async fn check_view(count: usize, text: &str) {
+    let mut world = World::new(Agent::new(WORKING));
+    world.chat.set_known(false);
+    world.hand_over().await;
+    let one = world.store.all_watches()[0].clone();
+    world.stop_hard().await;
+    let watches: Vec<_> = (0..count)
+        .map(|number| WatchRecord {
+            id: WatchId::new(format!("w{number}")),
+            task_id: format!("many{number}").into(),
+            state: WatchState::Claimed,
+            text: Some(text.to_owned()),
+            ..one.clone()
+        })
+        .collect();
+    world.store.add_watches(&watches).await.unwrap();
+    for _ in 0..2 {
+        world.restart().await;
+        world.pass(60).await;
+        world.stop_hard().await;
+        assert_eq!(world.pending().unwrap().as_array().unwrap().len(), count + 1);
+    }
+    let folder = world.workspace().join(".volcanic/a2a");
+    assert!(!folder.join("pending.broken.json").exists());
+}
+
+#[tokio::test(start_paused = true)]
+async fn view_of_more_watches_than_are_taken_up_is_no_list_of_somebody_else() {
+    check_view(201, "Lisbon").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn view_that_is_too_large_for_a_list_is_no_list_of_somebody_else() {
+    check_view(18, &"x".repeat(1 << 20)).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn list_that_was_set_aside_is_not_replaced_by_the_next_one() {
     let mut world = World::new(Agent::new(WORKING));
     let folder = world.workspace().join(".volcanic/a2a");
-    std::fs::write(folder.join("pending.broken.json"), "first").unwrap();
+    fs::write(folder.join("pending.broken.json"), "first").unwrap();
     let text = cut_list(&world, &[]);
     world.watches.restore().await;
     let notice = world.chat.wait_for(1).await[0].text.clone();
     assert!(notice.contains(".volcanic/a2a/pending.broken.2.json"), "{notice}");
-    let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
+    let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
     assert_eq!(
         (read("pending.broken.json"), read("pending.broken.2.json")),
         ("first".to_owned(), text)
@@ -232,13 +321,33 @@ async fn lists_that_are_too_large_are_told_of_each_and_none_replaces_another() {
     let mut world = World::new(Agent::new(WORKING));
     let folder = world.workspace().join(".volcanic/a2a");
     for (count, first) in [(1, "a"), (2, "b")] {
-        let file = folder.join("pending.json");
-        std::fs::write(&file, first).unwrap();
-        std::fs::OpenOptions::new().write(true).open(&file).unwrap().set_len(17 << 20).unwrap();
+        large_list(&folder, first);
         world.restart().await;
         assert_eq!(world.chat.wait_for(count).await.len(), count);
         world.shut_down().await;
     }
-    assert_eq!(std::fs::read(folder.join("pending.broken.json")).unwrap()[0], b'a');
-    assert_eq!(std::fs::read(folder.join("pending.broken.2.json")).unwrap()[0], b'b');
+    assert_eq!(fs::read(folder.join("pending.broken.json")).unwrap()[0], b'a');
+    assert_eq!(fs::read(folder.join("pending.broken.2.json")).unwrap()[0], b'b');
+}
+
+#[tokio::test(start_paused = true)]
+async fn list_that_is_too_large_is_told_of_before_it_is_gone_and_once() {
+    let mut world = World::new(Agent::new(WORKING));
+    let folder = world.workspace().join(".volcanic/a2a");
+    large_list(&folder, "a");
+    // A process that is killed before this comes here again only if the list is still there…
+    let (list, was_there) = (folder.join("pending.json"), Arc::new(Mutex::new(Vec::new())));
+    let seen = Arc::clone(&was_there);
+    world.chat.before_deliver(move || seen.lock().unwrap().push(list.exists()));
+    world.watches.restore().await;
+    assert!(folder.join("pending.broken.json").exists());
+    // …and so does one that is killed after it, before the list is moved.
+    world.stop_hard().await;
+    fs::rename(folder.join("pending.broken.json"), folder.join("pending.json")).unwrap();
+    world.restart().await;
+    assert!(folder.join("pending.broken.json").exists());
+    assert_eq!(*was_there.lock().unwrap(), [true, true]);
+    let delivered = world.chat.delivered();
+    assert_eq!(delivered.len(), 1, "{delivered:?}");
+    assert!(delivered[0].text.contains("kept as .volcanic/a2a/pending.broken.json, or as"));
 }

@@ -18,6 +18,7 @@ const MAX_IN_VAIN: usize = 64 << 20;
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Listed {
+    pub(super) watch_id: Option<String>,
     pub(super) agent: String,
     pub(super) task_id: String,
     pub(super) context_id: Option<String>,
