@@ -41,7 +41,6 @@ use tokio_util::task::TaskTracker;
 use tokio_util::time::{DelayQueue, delay_queue};
 use tracing::Instrument as _;
 use volcanic_a2a_types::{MessageId, TaskId};
-use volcanic_base::Secret;
 
 pub use context::WatchDeps;
 pub use handle::WatchHandle;
@@ -391,10 +390,5 @@ impl Registry {
             })
             .max_by_key(|(id, followed)| (followed.watch.record().started_at, *id))
             .map(|(id, _)| id.clone())
-    }
-
-    /// What the next push config carries, when somebody listens for pushes.
-    fn push_token(&self) -> Option<Secret> {
-        self.context.push_token()
     }
 }

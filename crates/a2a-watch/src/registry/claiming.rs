@@ -73,7 +73,7 @@ impl Registry {
     }
 
     pub(super) fn release(&mut self, id: &WatchId, hinted: bool) {
-        let push_token = self.push_token();
+        let push_token = self.context.push_token();
         self.feed(id, WatchEvent::Release { push_token, hinted });
     }
 

@@ -10,12 +10,12 @@ use super::Registry;
 use super::closing::OpenSend;
 use super::context::{Context, stays_at};
 use super::jobs::{JobEnd, Owner};
-use super::sending::{Sent, find, known};
+use super::sending::{First, Sent, find, known};
 use crate::delivery::Delivery;
 use crate::machine::{Continuation, WatchEvent, elapsed, noted};
 use crate::notice;
 use crate::order::AgentError;
-use crate::record::{SendRecord, WatchId, WatchRecord, WatchState, unknown_send_key};
+use crate::record::{SendRecord, WatchId, WatchRecord, unknown_send_key};
 
 /// What was found out about a send that was left open.
 pub(super) enum Recovered {
@@ -54,15 +54,8 @@ async fn recover(
                 return Recovered::Continued;
             }
             Ok(Ok(Some((task, remote)))) => {
-                return match known(
-                    context,
-                    (send, WatchState::Attended),
-                    task,
-                    remote,
-                    send.answered.clone(),
-                )
-                .await
-                {
+                let (first, answered) = (First::attended(), send.answered.clone());
+                return match known(context, send, first, task, remote, answered).await {
                     Sent::Task { record, .. } => Recovered::Task(record),
                     Sent::Replied { .. }
                     | Sent::Failed { .. }

@@ -102,7 +102,7 @@ impl Registry {
         self.views.changed(&record.workspace);
         let now = self.now();
         record.correct_times(now);
-        let (watch, effect) = Watch::restored(record, now, first_check, self.push_token());
+        let (watch, effect) = Watch::restored(record, now, first_check, self.context.push_token());
         self.watches.insert(id.clone(), Followed::new(watch));
         self.carry_out(&id, effect);
     }

@@ -9,6 +9,7 @@ use volcanic_a2a_types::{
     A2aErrorKind, ContextId, HOPS_METADATA, ListTasksRequest, Message, MessageId, Part,
     SendMessageConfiguration, SendMessageRequest, SendMessageResponse, Task,
 };
+use volcanic_base::Secret;
 
 use super::context::{Context, stays_at};
 use super::handle::{SendCommand, Started};
@@ -69,7 +70,7 @@ pub(super) async fn send(
     held: Option<&WatchRecord>,
 ) -> Sent {
     let SendCommand { order, started, wait, .. } = command;
-    let (order, first) = (&*order, first_state(*wait));
+    let (order, first) = (&*order, First::of(context, *wait));
     let (entry, send) = match begin(context, order, message_id, held).await {
         Ok(begun) => begun,
         Err(error) => return Sent::Failed { error, kept: false },
@@ -87,7 +88,7 @@ pub(super) async fn send(
     match remote.send_message(request(order, message_id, context_id)).await {
         Ok(SendMessageResponse::Task(task)) => {
             announce(started, &task);
-            kept(context, (&send, first), task, remote, held, answered).await
+            kept(context, &send, first, task, remote, held, answered).await
         }
         Ok(SendMessageResponse::Message(message)) => {
             replied(context, &send, &remote, message).await
@@ -106,7 +107,7 @@ pub(super) async fn send(
             match found {
                 Ok(Some(task)) => {
                     announce(started, &task);
-                    kept(context, (&send, first), task, remote, held, answered).await
+                    kept(context, &send, first, task, remote, held, answered).await
                 }
                 Ok(None) | Err(_) => Sent::Unknown { reason: error.to_string() },
             }
@@ -114,10 +115,28 @@ pub(super) async fn send(
     }
 }
 
-/// How the watch of a new task is kept first. One that nobody waits for is the registry's at once: to write that it is
-/// attended, and then that it is not, takes a flush more and promises no more.
-fn first_state(wait: Duration) -> WatchState {
-    if wait.is_zero() { WatchState::Watching } else { WatchState::Attended }
+/// How the watch of a new task is kept first.
+pub(super) struct First {
+    state: WatchState,
+    /// Kept before the remote hears it, so that its first push finds it.
+    push_token: Option<Secret>,
+}
+
+impl First {
+    /// One that nobody waits for is the registry's at once: to write that it is attended, and then that it is not, takes a
+    /// flush more and promises no more.
+    fn of(context: &Context, wait: Duration) -> Self {
+        if wait.is_zero() {
+            Self { state: WatchState::Watching, push_token: context.push_token() }
+        } else {
+            Self::attended()
+        }
+    }
+
+    /// Whoever has the task lets go of it later.
+    pub(super) fn attended() -> Self {
+        Self { state: WatchState::Attended, push_token: None }
+    }
 }
 
 /// Tells the caller's side that there is a task, so that its wait ends whatever the disk does.
@@ -247,7 +266,8 @@ fn request(
 /// Keeps the task a send led to, unless it is the held watch's own.
 async fn kept(
     context: &Context,
-    (send, first): (&SendRecord, WatchState),
+    send: &SendRecord,
+    first: First,
     task: Task,
     remote: RemoteAgent,
     held: Option<&WatchRecord>,
@@ -259,7 +279,7 @@ async fn kept(
             let record = Box::new(held.clone());
             Sent::Task { record, new: false, remote, state, hinted, answered }
         }
-        None => known(context, (send, first), task, remote, answered).await,
+        None => known(context, send, first, task, remote, answered).await,
     }
 }
 
@@ -269,17 +289,19 @@ fn is_hinted(task: &Task, answered: Option<&String>) -> bool {
         && !answered.is_some_and(|told| is_answered(std::slice::from_ref(told), &task.status))
 }
 
-/// Keeps the task a send led to, its watch in its `first` state if it is a new one. Goes on trying until the registry stops: the task runs, whatever the disk does.
+/// Keeps the task a send led to, with its watch as it is `first` if that is a new one. Goes on trying until the registry
+/// stops: the task runs, whatever the disk does.
 pub(super) async fn known(
     context: &Context,
-    (send, first): (&SendRecord, WatchState),
+    send: &SendRecord,
+    first: First,
     task: Task,
     remote: RemoteAgent,
     answered: Option<String>,
 ) -> Sent {
     // An answer that led to another task than the one it was for says nothing about that one.
     let answered = answered.filter(|_| send.task_id.as_ref() == Some(&task.id));
-    let record = new_watch(context, (send, first), &task, answered.clone());
+    let record = new_watch(context, send, first, &task, answered.clone());
     let (state, hinted) = (task.status.state.label(), is_hinted(&task, answered.as_ref()));
     loop {
         match context.deps.store.send_known(&send.message_id, Some(&record)).await {
@@ -301,16 +323,16 @@ pub(super) async fn known(
 
 fn new_watch(
     context: &Context,
-    (send, state): (&SendRecord, WatchState),
+    send: &SendRecord,
+    first: First,
     task: &Task,
     answered: Option<String>,
 ) -> WatchRecord {
     WatchRecord {
         told: answered.into_iter().collect(),
         context_id: task.context_id.clone().or_else(|| send.context_id.clone()),
-        state,
-        // Kept before the remote hears it, so that its first push finds it.
-        push_token: if state == WatchState::Watching { context.push_token() } else { None },
+        state: first.state,
+        push_token: first.push_token,
         last_seen: Some(task.status.state.label()),
         hops: send.hops,
         source_ref: send.source_ref.clone(),

@@ -81,7 +81,7 @@ impl Registry {
     pub(super) fn on_ticket(&mut self, of: TicketOf, confirmed: bool) {
         match of {
             TicketOf::Watch { id, state } if confirmed => {
-                let push_token = self.push_token();
+                let push_token = self.context.push_token();
                 self.feed(&id, WatchEvent::Confirmed { state, push_token });
             }
             // Whoever had it did not tell: the watch reads the task again and delivers under the same key.
