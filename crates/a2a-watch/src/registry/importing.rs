@@ -37,6 +37,8 @@ enum Found {
     Bytes(Vec<u8>),
     /// It is larger than any list: so many bytes.
     TooLarge(u64),
+    /// What is in it is not known.
+    Unreadable,
 }
 
 /// Workspaces whose `pending.json` stands from before.
@@ -57,6 +59,7 @@ pub(super) async fn import_all(context: &Context) -> Result<Lists, WatchStoreErr
         let Some(found) = read(&workspace).await else { continue };
         let is_known = context.deps.store.knows_workspace(&workspace).await?;
         let is_replaced = match found {
+            Found::Unreadable => false,
             Found::Bytes(bytes) if is_known => is_over(context, &target, &workspace, bytes).await?,
             Found::TooLarge(_) if is_known && is_large_view(context, &workspace).await? => true,
             Found::Bytes(bytes) => import(context, &target, &workspace, bytes).await?,
@@ -97,8 +100,8 @@ async fn read(workspace: &Path) -> Option<Found> {
         Ok(found) => Some(found),
         Err(ConfineError::NotFound { .. }) => None,
         Err(error) => {
-            tracing::warn!(error = %error, "pending.json cannot be read");
-            None
+            tracing::warn!(error = %error, "pending.json cannot be read and is left as it is");
+            Some(Found::Unreadable)
         }
     }
 }

@@ -351,3 +351,22 @@ async fn list_that_is_too_large_is_told_of_before_it_is_gone_and_once() {
     assert_eq!(delivered.len(), 1, "{delivered:?}");
     assert!(delivered[0].text.contains("kept as .volcanic/a2a/pending.broken.json, or as"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn list_that_cannot_be_looked_into_is_not_replaced() {
+    let mut world = World::new(Agent::new(WORKING));
+    let elsewhere = tempfile::tempdir().unwrap();
+    let (list, outside) =
+        (world.workspace().join(".volcanic/a2a/pending.json"), elsewhere.path().join("list"));
+    fs::write(&outside, r#"[{"agent": "travel-bot", "taskId": "t7"}]"#).unwrap();
+    std::os::unix::fs::symlink(&outside, &list).unwrap();
+    world.watches.restore().await;
+    world.hand_over().await;
+    for _ in 0..2 {
+        world.pass(60).await;
+        assert_eq!(fs::read_link(&list).unwrap(), outside);
+        // The send made the workspace known.
+        world.crash().await;
+    }
+    assert_eq!(world.chat.attempts(), 0, "nobody outside is believed");
+}
