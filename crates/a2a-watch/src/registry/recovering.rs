@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::time::Instant;
 use volcanic_a2a_client::RemoteAgent;
 use volcanic_a2a_types::Task;
 
@@ -40,6 +41,8 @@ async fn recover(
     let since = send.sought_since.map_or(now, |since| noted(since, now));
     let (mut step, mut is_noted) = (0, send.sought_since == Some(since));
     send.sought_since = Some(since);
+    // From here on by the monotonic clock: a wall clock that is set, or a machine that sleeps, looks for nothing meanwhile.
+    let (before, began) = (elapsed(since, now), Instant::now());
     loop {
         if !is_noted {
             is_noted = note(context, send).await;
@@ -70,7 +73,7 @@ async fn recover(
             // Somebody may be editing the file.
             Ok(Err(_)) | Err(_) => {}
         }
-        let passed = elapsed(since, context.clock.now());
+        let passed = before.saturating_add(began.elapsed());
         let left = context.config.lookup_limit.saturating_sub(passed);
         if left.is_zero() {
             return Recovered::Unknown;
