@@ -165,9 +165,16 @@ async fn pushes_that_a_stop_cut_off_are_sent_after_the_restart() {
     assert!(hook.is_quiet());
 
     let _remote = start(pushing()).await;
+    let wanted = ["COMPLETED 200", "FAILED 200", "WORKING 200"];
     let mut states = hook.states(3).await;
     states.sort();
-    assert_eq!(states, ["COMPLETED 200", "FAILED 200", "WORKING 200"]);
+    if states == ["COMPLETED 200", "WORKING 200", "WORKING 200"] {
+        // The stop was faster than the answer of the slow task's hook, so that it is called once more.
+        states.pop();
+        states.extend(hook.states(1).await);
+        states.sort();
+    }
+    assert_eq!(states, wanted);
 }
 
 /// A network that answers as told and notes when it was asked.
