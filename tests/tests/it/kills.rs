@@ -99,11 +99,13 @@ impl Case {
         loop {
             assistant.session().wait_idle().await;
             self.show(assistant).await;
+            // In the order in which things move on: what leaves one place is found in the next one.
+            let all_sent = store.open_sends().await.unwrap().is_empty();
             let watched = store.live().await.unwrap();
             let settled =
                 watched.iter().all(|watch| watch.told.iter().any(|label| label == "auth-required"));
-            let rests = (settled && self.remote.received().len() < 2 || watched.is_empty())
-                && store.open_sends().await.unwrap().is_empty()
+            let rests = all_sent
+                && (settled && self.remote.received().len() < 2 || watched.is_empty())
                 && store.waiting(&target()).await.unwrap().is_empty()
                 && store.targets_with_work().await.unwrap().is_empty();
             if rests {
@@ -124,7 +126,8 @@ impl Case {
     async fn judge(&self, assistant: &Assistant, end: End) {
         let transcript = assistant.transcript(&self.remote).await;
         let shown = self.shown.lock().unwrap().clone();
-        let what = format!("{end:?}: {transcript:#?}\nshown: {shown:#?}");
+        let watched = assistant.store.live().await.unwrap();
+        let what = format!("{end:?}: {transcript:#?}\nshown: {shown:#?}\nwatched: {watched:#?}");
         let count = |part: &str| {
             let from_outside = |line: &&String| {
                 ["delivery: ", "tool: ", "error: "].iter().any(|who| line.starts_with(who))

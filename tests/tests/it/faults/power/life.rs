@@ -181,8 +181,9 @@ async fn rest(assistant: &Assistant, screen: &Screen) {
             screen.show(&item);
             store.outbox_sent(item.id, None).await.unwrap();
         }
-        let rests = store.live().await.unwrap().is_empty()
-            && store.open_sends().await.unwrap().is_empty()
+        // In the order in which things move on: what leaves one place is found in the next one.
+        let rests = store.open_sends().await.unwrap().is_empty()
+            && store.live().await.unwrap().is_empty()
             && store.waiting(&target()).await.unwrap().is_empty()
             && store.targets_with_work().await.unwrap().is_empty();
         if rests {
