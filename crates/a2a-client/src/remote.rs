@@ -50,8 +50,8 @@ pub use page::{TaskPage, UnreadableListed};
 #[derive(Clone)]
 pub struct RemoteAgent {
     inner: Arc<Inner>,
-    /// The secret of [`RemoteAgent::concealing`].
-    concealed: Option<Concealed>,
+    /// The secrets of [`RemoteAgent::concealing`].
+    concealed: Concealed,
 }
 
 struct Inner {
@@ -163,7 +163,7 @@ impl RemoteAgent {
         let binding = binding.map_err(|error| line.masked(error))?;
         let (name, origin) = (entry.name.to_string(), entry.origin());
         let inner = Inner { name, origin, card, interface, binding, read };
-        Ok(Self { inner: Arc::new(inner), concealed: None })
+        Ok(Self { inner: Arc::new(inner), concealed: Concealed::default() })
     }
 
     /// The agent's name in the file.
@@ -229,14 +229,13 @@ impl RemoteAgent {
             .masked(self.inner.binding.line().scrubber())
     }
 
-    /// The same connection, for who goes on with what this secret was sent for in an earlier call: it is taken out of all
-    /// that the agent says, as long as what is returned, a clone of it or a stream that was opened with it is there. It takes
-    /// the place of one that was concealed before.
+    /// The same connection, for who goes on with what these secrets were sent for in earlier calls: they are taken out of all
+    /// that the agent says, as long as what is returned, a clone of it or a stream that was opened with it is there. Those
+    /// that were concealed before still are.
     #[must_use]
-    pub fn concealing(mut self, secret: Option<&Secret>) -> Self {
-        if let Some(secret) = secret {
-            self.concealed = Some(self.inner.binding.line().scrubber().learn(secret));
-        }
+    pub fn concealing<'s>(mut self, secrets: impl IntoIterator<Item = &'s Secret>) -> Self {
+        let concealed = self.inner.binding.line().scrubber().learn(secrets);
+        self.concealed = self.concealed.and(concealed);
         self
     }
 

@@ -6,6 +6,7 @@ mod calls;
 mod claiming;
 mod clocks;
 mod closing;
+mod concealing;
 mod context;
 mod flushing;
 mod following;

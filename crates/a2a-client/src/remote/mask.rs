@@ -25,7 +25,7 @@ impl KeyMask {
 
     /// Knows another secret from now on.
     pub fn learn(&self, secret: &Secret) {
-        drop(self.scrubber.learn(secret));
+        drop(self.scrubber.learn([secret]));
     }
 
     /// The text without the secrets.

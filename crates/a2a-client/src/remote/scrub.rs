@@ -50,13 +50,21 @@ struct Known {
     forms: Arc<Forms>,
 }
 
-/// Holds a secret of a single call: as long as this is there, the secret is taken out of what the agent says. Afterwards it
-/// is remembered until some others were held.
-#[must_use = "the secret is only sure to be known as long as this is held"]
-#[derive(Debug, Clone)]
+/// Holds secrets of single calls: as long as this is there, they are taken out of what the agent says. Afterwards they are
+/// remembered until some others were held.
+#[must_use = "the secrets are only sure to be known as long as this is held"]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Concealed {
-    /// Counted, to know whether it is held.
-    _secret: Arc<Secret>,
+    /// Counted, to know which are held.
+    secrets: Vec<Arc<Secret>>,
+}
+
+impl Concealed {
+    /// These and others.
+    pub(crate) fn and(mut self, others: Self) -> Self {
+        self.secrets.extend(others.secrets);
+        self
+    }
 }
 
 /// Every form of every secret, the longest first, so that none is masked only in part.
@@ -89,31 +97,26 @@ impl Scrubber {
         Self { passes_through: true, ..Self::new(Vec::new()) }
     }
 
-    /// Knows another secret from now on.
-    pub(crate) fn learn(&self, secret: &Secret) -> Concealed {
-        if self.passes_through || secret.expose().len() < MIN_LENGTH {
-            return Concealed { _secret: Arc::new(secret.clone()) };
+    /// Knows more secrets from now on.
+    pub(crate) fn learn<'s>(&self, secrets: impl IntoIterator<Item = &'s Secret>) -> Concealed {
+        let is_sought = |secret: &&Secret| secret.expose().len() >= MIN_LENGTH;
+        let mut secrets = secrets.into_iter().filter(is_sought).peekable();
+        let mut concealed = Concealed::default();
+        if self.passes_through || secrets.peek().is_none() {
+            return concealed;
         }
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        let place = known.learned.iter().position(|learned| **learned == *secret);
-        if let Some(found) = place.and_then(|place| known.learned.remove(place)) {
-            // It counts as new: what was used last is remembered longest.
-            known.learned.push_back(Arc::clone(&found));
-            return Concealed { _secret: found };
+        let mut has_new = false;
+        for secret in secrets {
+            let (learned, is_new) = known.learn(secret, self.remembers);
+            has_new |= is_new;
+            concealed.secrets.push(learned);
         }
-        let learned = Arc::new(secret.clone());
-        let is_free = |learned: &Arc<Secret>| Arc::strong_count(learned) == 1;
-        let free = known.learned.iter().filter(|learned| is_free(learned)).count();
-        let mut excess = (free + 1).saturating_sub(self.remembers);
-        known.learned.retain(|learned| {
-            let goes = excess > 0 && is_free(learned);
-            excess -= usize::from(goes);
-            !goes
-        });
-        known.learned.push_back(Arc::clone(&learned));
-        known.forms =
-            Arc::new(Forms::of(self.own.iter().chain(known.learned.iter().map(Arc::as_ref))));
-        Concealed { _secret: learned }
+        if has_new {
+            let all = self.own.iter().chain(known.learned.iter().map(Arc::as_ref));
+            known.forms = Arc::new(Forms::of(all));
+        }
+        concealed
     }
 
     /// JSON without the secrets. It stays JSON, and what is in base64 stays that; nothing is copied when there are no
@@ -163,6 +166,29 @@ impl Scrubber {
 fn into_text(clean: Bytes) -> String {
     String::from_utf8(clean.into())
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+}
+
+impl Known {
+    /// Takes a secret in; whether it was not there before.
+    fn learn(&mut self, secret: &Secret, remembers: usize) -> (Arc<Secret>, bool) {
+        let place = self.learned.iter().position(|learned| **learned == *secret);
+        if let Some(found) = place.and_then(|place| self.learned.remove(place)) {
+            // It counts as new: what was used last is remembered longest.
+            self.learned.push_back(Arc::clone(&found));
+            return (found, false);
+        }
+        let learned = Arc::new(secret.clone());
+        let is_free = |learned: &Arc<Secret>| Arc::strong_count(learned) == 1;
+        let free = self.learned.iter().filter(|learned| is_free(learned)).count();
+        let mut excess = (free + 1).saturating_sub(remembers);
+        self.learned.retain(|learned| {
+            let goes = excess > 0 && is_free(learned);
+            excess -= usize::from(goes);
+            !goes
+        });
+        self.learned.push_back(Arc::clone(&learned));
+        (learned, true)
+    }
 }
 
 impl Forms {

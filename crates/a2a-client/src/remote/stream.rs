@@ -46,8 +46,8 @@ pub(super) struct Events {
     pause: Option<Pin<Box<Sleep>>>,
     read: Box<Read>,
     is_over: bool,
-    /// A secret that counts as long as the stream does.
-    _concealed: Option<Concealed>,
+    /// Secrets that count as long as the stream does.
+    _concealed: Concealed,
 }
 
 impl Events {
@@ -69,12 +69,12 @@ impl Events {
             pause: None,
             read,
             is_over: false,
-            _concealed: None,
+            _concealed: Concealed::default(),
         }
     }
 
-    /// The same, which holds a secret that the agent may repeat.
-    pub(super) fn concealing(self, concealed: Option<Concealed>) -> Self {
+    /// The same, which holds secrets that the agent may repeat.
+    pub(super) fn concealing(self, concealed: Concealed) -> Self {
         Self { _concealed: concealed, ..self }
     }
 

@@ -25,12 +25,9 @@ impl RemoteAgent {
         // A refusal may repeat them.
         let credentials = config.authentication.as_ref().and_then(|how| how.credentials.as_ref());
         let scrubber = self.inner.binding.line().scrubber();
-        let _concealed: Vec<_> = config
-            .token
-            .iter()
-            .chain(credentials)
-            .map(|secret| scrubber.learn(&Secret::new(secret.expose())))
-            .collect();
+        let sent = config.token.iter().chain(credentials);
+        let sent: Vec<_> = sent.map(|secret| Secret::new(secret.expose())).collect();
+        let _concealed = scrubber.learn(&sent);
         let made = self.inner.binding.call(&config).await?;
         match &config.task_id {
             Some(task_id) => self.checked_config(made, task_id, config.id.as_ref()),

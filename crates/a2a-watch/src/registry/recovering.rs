@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use volcanic_a2a_client::RemoteAgent;
 use volcanic_a2a_types::Task;
+use volcanic_base::Secret;
 
 use super::Registry;
 use super::closing::OpenSend;
@@ -30,11 +31,13 @@ pub(super) enum Recovered {
     Stopped,
 }
 
-/// Looks for an open send, as long as the agent cannot be asked and the time for it is not over.
+/// Looks for an open send, as long as the agent cannot be asked and the time for it is not over. `tokens` are what the agent
+/// may repeat.
 async fn recover(
     context: &Context,
     send: &mut SendRecord,
     held: Option<&WatchRecord>,
+    tokens: &[Secret],
 ) -> Recovered {
     let pauses = &context.config.lookup_pauses;
     let now = context.clock.now();
@@ -47,7 +50,8 @@ async fn recover(
         if !is_noted {
             is_noted = note(context, send).await;
         }
-        let looked = tokio::time::timeout(context.config.lookup_timeout, look(context, send, held));
+        let looked =
+            tokio::time::timeout(context.config.lookup_timeout, look(context, send, tokens));
         let looked = tokio::select! {
             looked = looked => looked,
             () = context.stop.cancelled() => return Recovered::Stopped,
@@ -100,14 +104,14 @@ async fn note(context: &Context, send: &SendRecord) -> bool {
 async fn look(
     context: &Context,
     send: &SendRecord,
-    held: Option<&WatchRecord>,
+    tokens: &[Secret],
 ) -> Result<Option<(Task, RemoteAgent)>, AgentError> {
     let entry = context.entry(&send.workspace, &send.agent).await?;
     if stays_at(&entry, &send.origin).is_err() {
         return Ok(None);
     }
     let remote = context.connect(&send.workspace, &entry).await.map_err(AgentError::Client)?;
-    let remote = remote.concealing(held.and_then(|held| held.push_token.as_ref()));
+    let remote = remote.concealing(tokens);
     let task = find(&remote, send).await.map_err(AgentError::Client)?;
     Ok(task.map(|task| (task, remote)))
 }
@@ -115,12 +119,12 @@ async fn look(
 impl Registry {
     /// Looks for the end of an open send; `held` is the watch that waits for it.
     pub(super) fn spawn_recover(&mut self, send: SendRecord, held: Option<WatchRecord>) {
-        let context = Arc::clone(&self.context);
+        let (context, tokens) = (Arc::clone(&self.context), self.tokens_near(&send, held.as_ref()));
         let held_id = held.as_ref().map(|held| held.id.clone());
         let owner = Owner::Recover(Box::new(send.clone()), held_id.clone());
         let mut send = Box::new(send);
         let job = self.jobs.set.spawn(async move {
-            let recovered = recover(&context, &mut send, held.as_ref()).await;
+            let recovered = recover(&context, &mut send, held.as_ref(), &tokens).await;
             JobEnd::Recovered { send, held: held_id, recovered }
         });
         self.jobs.own(&job, owner);

@@ -62,12 +62,13 @@ pub(super) enum Sent {
     },
 }
 
-/// Sends one message. `held` is the watch that the registry holds for it.
+/// Sends one message. `held` is the watch that the registry holds for it, `tokens` are what the agent may repeat.
 pub(super) async fn send(
     context: &Context,
     command: &mut SendCommand,
     message_id: &MessageId,
     held: Option<&WatchRecord>,
+    tokens: &[Secret],
 ) -> Sent {
     let SendCommand { order, started, wait, .. } = command;
     let (order, first) = (&*order, First::of(context, *wait));
@@ -75,7 +76,8 @@ pub(super) async fn send(
         Ok(begun) => begun,
         Err(error) => return Sent::Failed { error, kept: false },
     };
-    let (remote, context_id, answered) = match prepare(context, order, &entry, &send, held).await {
+    let (remote, context_id, answered) = match prepare(context, order, &entry, &send, tokens).await
+    {
         Ok(prepared) => prepared,
         Err(error) => return unsent(context, message_id, AgentError::Client(error).into()).await,
     };
@@ -180,10 +182,9 @@ async fn prepare(
     order: &SendOrder,
     entry: &AgentEntry,
     send: &SendRecord,
-    held: Option<&WatchRecord>,
+    tokens: &[Secret],
 ) -> Result<(RemoteAgent, Option<ContextId>, Option<String>), ClientError> {
-    let remote = context.connect(&order.workspace, entry).await?;
-    let remote = remote.concealing(held.and_then(|held| held.push_token.as_ref()));
+    let remote = context.connect(&order.workspace, entry).await?.concealing(tokens);
     let Some(task_id) = &order.task_id else { return Ok((remote, send.context_id.clone(), None)) };
     let (found, answered) = match remote.get_task(task_id, Some(0)).await {
         Ok(task) => (task.context_id, answered(&task.status)),

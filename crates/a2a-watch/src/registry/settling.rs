@@ -57,10 +57,12 @@ impl Registry {
         let span =
             tracing::info_span!("send", agent.name = command.order.agent, message.id = %message_id);
         let lost = record(&context, &command.order, &message_id, String::new());
+        let tokens = self.tokens_near(&lost, watched.as_ref());
         let owner = Owner::Send(Box::new(lost), held.clone());
         let job = self.jobs.set.spawn(
             async move {
-                let sent = send(&context, &mut command, &message_id, watched.as_ref()).await;
+                let held_for = watched.as_ref();
+                let sent = send(&context, &mut command, &message_id, held_for, &tokens).await;
                 JobEnd::Sent { command, message_id, held, sent }
             }
             .instrument(span),

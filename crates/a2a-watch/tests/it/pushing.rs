@@ -174,3 +174,51 @@ async fn push_token_that_an_agent_repeats_is_not_told_to_who_goes_on_with_the_ta
         assert_eq!(outcome.answer, "got ***", "replies: {replies}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn push_tokens_of_other_tasks_that_an_agent_repeats_are_not_told_to_who_goes_on_with_the_context()
+ {
+    for (replies, leaves) in [(true, false), (true, true), (false, false)] {
+        let (mut world, ..) = pushed().await;
+        // More than are remembered of those that were sent along last.
+        for _ in 0..11 {
+            world.hand_over().await;
+        }
+        world.pass(5).await;
+        let watches = world.store.all_watches();
+        let tokens = watches.iter().map(|watch| watch.push_token.as_ref().unwrap().expose());
+        let repeated = tokens.map(|token| format!("got {token}")).collect::<Vec<_>>().join("\n");
+        world.crash().await;
+        world.pass(5).await;
+        // A listing connects anew.
+        world.watches.agents(world.workspace()).await.unwrap();
+        // Long answers become files.
+        let said = format!("{repeated}{}", "\nand so on".repeat(if leaves { 3000 } else { 0 }));
+        if replies {
+            world.agent.on_send(OnSend::Reply(said.clone().leak()));
+        }
+        let mut order = world.order("go on");
+        order.context_id = Some("c1".into());
+        if leaves {
+            world.leave(order).await;
+            let told = world.chat.wait_for(1).await[0].text.clone();
+            let (_, file) = told.split_once("Files: ").expect(&told);
+            let file = std::fs::read_to_string(world.workspace().join(file.trim())).unwrap();
+            assert!(told.contains("got ***"), "{told}");
+            assert!(file.starts_with(&"got ***\n".repeat(12)), "{file:.2000}");
+            continue;
+        }
+        let (end, ()) = tokio::join!(world.send(order, 60), async {
+            world.pass(5).await;
+            if !replies {
+                world.agent.set_task("t13", "TASK_STATE_COMPLETED", &said);
+            }
+        });
+        let outcome = match end {
+            Ok(SendEnd::Settled { outcome, .. }) => outcome,
+            Ok(SendEnd::Replied { reply, .. }) => reply,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(outcome.answer, ["got ***"; 12].join("\n"), "replies: {replies}");
+    }
+}

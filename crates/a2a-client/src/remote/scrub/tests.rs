@@ -105,11 +105,11 @@ fn file_keeps_its_length() {
 fn secret_of_a_single_call_is_known_from_then_on() {
     let scrubber = scrubber(KEY);
     assert_eq!(scrubber.text("token_of_a_watch".to_owned()), "token_of_a_watch");
-    drop(scrubber.learn(&Secret::new("token_of_a_watch")));
-    drop(scrubber.learn(&Secret::new("short")));
+    drop(scrubber.learn([&Secret::new("token_of_a_watch")]));
+    drop(scrubber.learn([&Secret::new("short")]));
     assert_eq!(scrubber.text(format!("token_of_a_watch {KEY} short")), "*** *** short");
     for number in 0..REMEMBERED {
-        drop(scrubber.learn(&Secret::new(format!("token number {number}"))));
+        drop(scrubber.learn([&Secret::new(format!("token number {number}"))]));
     }
     assert_eq!(scrubber.text(format!("token_of_a_watch {KEY}")), "token_of_a_watch ***");
 }
@@ -118,33 +118,33 @@ fn secret_of_a_single_call_is_known_from_then_on() {
 fn secret_that_is_used_again_is_remembered_as_a_new_one() {
     let scrubber = scrubber(KEY);
     let (again, number) = ("token_that_is_used_again", |number| format!("token number {number}"));
-    drop(scrubber.learn(&Secret::new(again)));
+    drop(scrubber.learn([&Secret::new(again)]));
     for other in 1..REMEMBERED {
-        drop(scrubber.learn(&Secret::new(number(other))));
+        drop(scrubber.learn([&Secret::new(number(other))]));
     }
-    drop(scrubber.learn(&Secret::new(again)));
-    drop(scrubber.learn(&Secret::new(number(REMEMBERED))));
+    drop(scrubber.learn([&Secret::new(again)]));
+    drop(scrubber.learn([&Secret::new(number(REMEMBERED))]));
     assert_eq!(scrubber.text(format!("{again} {}", number(1))), "*** token number 1");
 }
 
 #[test]
 fn secret_of_a_call_that_goes_on_is_known_however_many_others_come() {
     let scrubber = scrubber(KEY);
-    let slow = scrubber.learn(&Secret::new("token_of_a_slow_call"));
+    let slow = scrubber.learn([&Secret::new("token_of_a_slow_call")]);
     let number = |number: usize| format!("token number {number}");
     for other in 0..100 {
-        drop(scrubber.learn(&Secret::new(number(other))));
+        drop(scrubber.learn([&Secret::new(number(other))]));
     }
     assert_eq!(scrubber.text("token_of_a_slow_call".to_owned()), "***");
-    let again = scrubber.learn(&Secret::new("token_of_a_slow_call"));
+    let again = scrubber.learn([&Secret::new("token_of_a_slow_call")]);
     drop(slow);
     for other in 100..200 {
-        drop(scrubber.learn(&Secret::new(number(other))));
+        drop(scrubber.learn([&Secret::new(number(other))]));
     }
     assert_eq!(scrubber.text(format!("token_of_a_slow_call {}", number(199))), "*** ***");
     drop(again);
     for other in 200..300 {
-        drop(scrubber.learn(&Secret::new(number(other))));
+        drop(scrubber.learn([&Secret::new(number(other))]));
     }
     assert_eq!(scrubber.text("token_of_a_slow_call".to_owned()), "token_of_a_slow_call");
     let kept = scrubber.known.read().unwrap().learned.len();
