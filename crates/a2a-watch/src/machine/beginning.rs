@@ -46,18 +46,19 @@ impl Watch {
         push_token: Option<Secret>,
     ) -> (Self, Option<WatchEffect>) {
         let mut watch = Self { begins: true, ..Self::with(record, Phase::Attended) };
+        let was_pushed = watch.record.source == WatchSource::Push;
+        let is_pushed =
+            was_pushed && push_token.is_some() && watch.record.state != WatchState::Done;
+        if is_pushed {
+            watch.stream = Stream::Off;
+        } else if was_pushed {
+            watch.record.source = WatchSource::Poll;
+        }
         let effect = match watch.record.state {
             WatchState::Attended => Some(watch.let_go(push_token, first_check)),
-            WatchState::Watching if watch.record.source == WatchSource::Push => {
-                if push_token.is_some() {
-                    watch.stream = Stream::Off;
-                    // What was pushed meanwhile was lost.
-                    Some(watch.rest(now, Duration::ZERO))
-                } else {
-                    watch.record.source = WatchSource::Poll;
-                    Some(watch.write(After::Check(first_check)))
-                }
-            }
+            // What was pushed meanwhile was lost.
+            WatchState::Watching if is_pushed => Some(watch.rest(now, Duration::ZERO)),
+            WatchState::Watching if was_pushed => Some(watch.write(After::Check(first_check))),
             WatchState::Watching if watch.is_unregistered(push_token.as_ref()) => {
                 Some(watch.register())
             }
@@ -69,7 +70,10 @@ impl Watch {
             WatchState::Done if watch.record.is_behind() => {
                 watch.record.state = WatchState::Watching;
                 watch.begin_round(now, None);
-                Some(watch.write(After::Check(first_check)))
+                // The push config may have been taken back, or never been sent.
+                let is_owed = watch.is_unregistered(push_token.as_ref());
+                let after = if is_owed { After::Register } else { After::Check(first_check) };
+                Some(watch.write(after))
             }
             WatchState::Done => {
                 watch.phase = Phase::Ended;

@@ -696,6 +696,63 @@ fn tombstone_that_a_message_overtook_goes_on_after_a_restart() {
 }
 
 #[test]
+fn tombstone_that_a_message_overtook_is_pushed_to_again_after_a_restart() {
+    for source in [WatchSource::Push, WatchSource::Poll] {
+        let done = || {
+            let state = WatchState::Done;
+            WatchRecord { state, source, continuations: 1, ..kept_with_a_token() }
+        };
+        let listens = Some(Secret::from("another"));
+        let (watch, effect) = Watch::restored(done(), start(), Duration::ZERO, listens);
+        assert_eq!(effect, Some(WatchEffect::Write));
+        let mut bench = Bench { watch, ..Bench::new() };
+        assert_eq!(bench.feed(WatchEvent::Written), Some(WatchEffect::Register), "{source:?}");
+        assert_eq!(bench.watch.record().push_token.as_ref().unwrap().expose(), "token");
+        assert_eq!(bench.feed(WatchEvent::NotRegistered), Some(WatchEffect::Write));
+        assert_eq!(bench.feed(WatchEvent::Written), Some(WatchEffect::Subscribe));
+
+        let (watch, effect) = Watch::restored(done(), start(), Duration::ZERO, None);
+        assert_eq!((effect, watch.record().source), (Some(WatchEffect::Write), WatchSource::Poll));
+        let mut bench = Bench { watch, ..Bench::new() };
+        assert_eq!(bench.feed(WatchEvent::Written), wait(0));
+        assert_eq!(bench.feed(WatchEvent::Due), Some(WatchEffect::Subscribe));
+    }
+}
+
+#[test]
+fn watch_that_is_pushed_to_takes_no_stream_after_a_restart_in_the_middle_of_something_else() {
+    let pushed = |state| WatchRecord { state, source: WatchSource::Push, ..kept_with_a_token() };
+    let listens = || Some(Secret::from("another"));
+    let claimed = || WatchRecord {
+        delivery_key: "a2a:w1:auth-required".to_owned(),
+        goes_on: true,
+        ..pushed(WatchState::Claimed)
+    };
+    let restored = |record, token| {
+        let (watch, effect) = Watch::restored(record, start(), Duration::ZERO, token);
+        (Bench { watch, ..Bench::new() }, effect)
+    };
+
+    let (mut bench, effect) = restored(claimed(), listens());
+    assert_eq!(effect, Some(WatchEffect::Deliver));
+    assert_eq!(bench.feed(WatchEvent::Delivered), Some(WatchEffect::Write));
+    assert_eq!(bench.feed(WatchEvent::Written), wait(15));
+    assert_eq!(bench.check(working()), wait(600));
+    let (mut bench, _) = restored(claimed(), None);
+    assert_eq!(bench.feed(WatchEvent::Delivered), Some(WatchEffect::Write));
+    assert_eq!(bench.watch.record().source, WatchSource::Poll);
+    assert_eq!(bench.feed(WatchEvent::Written), Some(WatchEffect::Subscribe));
+
+    let (mut bench, effect) = restored(pushed(WatchState::Attended), listens());
+    assert_eq!(effect, Some(WatchEffect::Write));
+    assert_eq!(bench.feed(WatchEvent::Written), wait(0));
+    assert_eq!(bench.check(working()), wait(600));
+    let (mut bench, _) = restored(pushed(WatchState::Attended), None);
+    assert_eq!(bench.watch.record().source, WatchSource::Poll);
+    assert_eq!(bench.feed(WatchEvent::Written), Some(WatchEffect::Subscribe));
+}
+
+#[test]
 fn moments_that_are_still_to_come_are_taken_for_now_unless_the_clock_was_never_set() {
     let early = start() - Duration::from_hours(1);
     let mut record = WatchRecord { not_found_since: Some(start()), ..record() };
