@@ -23,11 +23,8 @@ const LIMIT: Duration = Duration::from_secs(10);
 /// How long the moment to stop at is waited for. It may be over before the judge, on a machine that is busy, looks.
 const SIGHT: Duration = Duration::from_secs(20);
 
-/// Ends that there were, …
+/// Ends that there were.
 const ALL: &str = "ends by SIGTERM";
-
-/// … and those that came when they were to come.
-const IN_TIME: &str = "ends by SIGTERM at the moment they were for";
 
 /// When the end is asked for.
 #[derive(Debug, Clone, Copy)]
@@ -46,20 +43,24 @@ pub(super) async fn run(stage: Arc<Stage>, stops: u32, seed: u64) -> Result<Tall
     let mut scene = Scene::prepare(&stage).await?;
     let (mut tally, chance) = (Tally::default(), Chance::seeded(seed));
     for stop in 0..stops {
-        let moment = match stop % 7 {
-            0 => Moment::In(Phase::Run),
-            1 => Moment::In(Phase::AnswerInFlight),
-            2 => Moment::In(Phase::AttendedWait),
-            3 => Moment::In(Phase::Watching),
-            4 => Moment::In(Phase::ResultRun),
-            5 => Moment::Unanswered,
-            _ => Moment::Start { after: below(&chance, 400), with_agent: below(&chance, 2) == 0 },
+        let (name, moment) = match stop % 7 {
+            0 => ("in a run of the owner", Moment::In(Phase::Run)),
+            1 => ("with an answer in flight", Moment::In(Phase::AnswerInFlight)),
+            2 => ("in an attended wait", Moment::In(Phase::AttendedWait)),
+            3 => ("while a task is watched", Moment::In(Phase::Watching)),
+            4 => ("in a run that an outcome started", Moment::In(Phase::ResultRun)),
+            5 => ("while the agent does not answer", Moment::Unanswered),
+            _ => {
+                let (after, with_agent) = (below(&chance, 400), below(&chance, 2) == 0);
+                ("right after a start with a watch", Moment::Start { after, with_agent })
+            }
         };
         let faults = tally.faults().len();
-        live_and_stop(&mut scene, &chance, moment, &mut tally)
+        let is_in_time = live_and_stop(&mut scene, &chance, moment, &mut tally)
             .await
             .with_context(|| format!("stop {stop} of seed {seed}, {moment:?}"))?;
         tally.count(ALL, 1);
+        tally.end(name, is_in_time);
         if tally.faults().len() > faults {
             tally.note(format!("these faults came with stop {stop} of seed {seed}, {moment:?}"));
         }
@@ -69,12 +70,13 @@ pub(super) async fn run(stage: Arc<Stage>, stops: u32, seed: u64) -> Result<Tall
     Ok(tally)
 }
 
+/// Lives and is ended; whether that was at the moment it was for.
 async fn live_and_stop(
     scene: &mut Scene,
     chance: &Chance,
     moment: Moment,
     tally: &mut Tally,
-) -> Result<()> {
+) -> Result<bool> {
     let wait = if matches!(moment, Moment::In(Phase::AttendedWait)) { "30" } else { "0" };
     let line = scene.say(Said::new(SaidTask::Slow, chance));
     let remote = scene.remote_id().context("the remote agent has ended")?;
@@ -103,7 +105,6 @@ async fn live_and_stop(
             is_in_time
         }
     };
-    tally.count(IN_TIME, u64::from(is_in_time));
     let asked = Instant::now();
     let id = chat.id().context("the assistant ended by itself")?;
     signal("TERM", id).await?;
@@ -125,7 +126,7 @@ async fn live_and_stop(
     scene.note_in_flight(&judge)?;
     let faults = judge.standing_faults()?.into_iter().chain(scene.pending_faults());
     tally.faults_of("after SIGTERM", faults);
-    Ok(())
+    Ok(is_in_time)
 }
 
 /// Says something and waits until something is newly in a phase; false when nobody saw that.
@@ -149,12 +150,16 @@ async fn said_and_seen(
     Ok(true)
 }
 
-/// Whether enough ends came when they were to come. The others are ends at some moment, and were judged like these.
+/// Whether enough ends came at each of the moments they were for. The others are ends at some moment, and were judged like
+/// these.
 pub(super) fn check_reach(tally: &mut Tally) {
-    let (all, in_time) = (tally.counted(ALL), tally.counted(IN_TIME));
-    if in_time * 2 < all {
-        tally.fault(format!("of {all} ends by SIGTERM only {in_time} came at their moment"));
-    }
+    let missed = tally.ends().filter(|(_, (all, in_time))| in_time * 2 < *all);
+    let missed: Vec<_> = missed
+        .map(|(moment, (all, in_time))| {
+            format!("of {all} ends by SIGTERM {moment} only {in_time} came then")
+        })
+        .collect();
+    tally.faults_of("aim", missed);
 }
 
 /// Sends a signal.
@@ -170,16 +175,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ends_that_missed_their_moment_are_a_fault_when_most_did() {
-        let check = |all, in_time, faults: &[&str]| {
+    fn ends_that_missed_their_moment_are_a_fault_when_most_of_one_moment_did() {
+        let check = |reached: &[(&'static str, u32, u32)], faults: &[&str]| {
             let mut tally = Tally::default();
-            tally.count(ALL, all);
-            tally.count(IN_TIME, in_time);
+            for (moment, all, in_time) in reached {
+                // As they come together: scene by scene.
+                let mut scene = Tally::default();
+                (0..*all).for_each(|end| scene.end(moment, end < *in_time));
+                tally.add(scene);
+            }
             check_reach(&mut tally);
             assert_eq!(tally.faults(), faults);
         };
-        check(0, 0, &[]);
-        check(28, 14, &[]);
-        check(28, 13, &["of 28 ends by SIGTERM only 13 came at their moment"]);
+        check(&[], &[]);
+        check(&[("early", 4, 2), ("late", 4, 4)], &[]);
+        check(&[("early", 2, 0), ("late", 4, 4), ("early", 2, 2)], &[]);
+        check(
+            &[("early", 4, 4), ("late", 2, 0), ("late", 2, 1)],
+            &["aim: of 4 ends by SIGTERM late only 1 came then"],
+        );
+        check(
+            &[("early", 24, 24), ("late", 4, 0)],
+            &["aim: of 4 ends by SIGTERM late only 0 came then"],
+        );
     }
 }

@@ -9,6 +9,8 @@ use super::phase::Phase;
 pub struct Tally {
     /// Kills by what was newly under way; one kill can hit several.
     phases: BTreeMap<Phase, u32>,
+    /// Ends by the moment they were for: how many there were, and how many of them came then.
+    ends: BTreeMap<&'static str, (u32, u32)>,
     /// How lives ended, and what else was counted.
     counts: BTreeMap<&'static str, u64>,
     faults: Vec<String>,
@@ -42,6 +44,17 @@ impl Tally {
         self.phases.get(&phase).copied().unwrap_or_default()
     }
 
+    pub(super) fn end(&mut self, moment: &'static str, is_in_time: bool) {
+        let (all, in_time) = self.ends.entry(moment).or_default();
+        *all += 1;
+        *in_time += u32::from(is_in_time);
+    }
+
+    /// The moments that ends were for, each with how many there were and how many of them came then.
+    pub(super) fn ends(&self) -> impl Iterator<Item = (&'static str, (u32, u32))> {
+        self.ends.iter().map(|(moment, counts)| (*moment, *counts))
+    }
+
     pub(super) fn count(&mut self, what: &'static str, by: u64) {
         *self.counts.entry(what).or_default() += by;
     }
@@ -60,6 +73,10 @@ impl Tally {
         for (phase, count) in other.phases {
             *self.phases.entry(phase).or_default() += count;
         }
+        for (moment, (all, in_time)) in other.ends {
+            let counts = self.ends.entry(moment).or_default();
+            *counts = (counts.0 + all, counts.1 + in_time);
+        }
         for (what, count) in other.counts {
             self.count(what, count);
         }
@@ -74,6 +91,12 @@ impl fmt::Display for Tally {
             writeln!(f, "kills per phase (one kill can hit several):")?;
             for phase in Phase::ALL {
                 writeln!(f, "  {:>5}  {phase}", self.hits(phase))?;
+            }
+        }
+        if !self.ends.is_empty() {
+            writeln!(f, "ends by SIGTERM per moment, and how many came then:")?;
+            for (moment, (all, in_time)) in &self.ends {
+                writeln!(f, "  {in_time:>5} of {all}  {moment}")?;
             }
         }
         for note in &self.notes {
