@@ -19,6 +19,9 @@ use crate::shell::{self, command, root};
 /// How long the tests of one package may take, building included.
 const PATIENCE: Duration = Duration::from_mins(20);
 const KILLED_BY: &str = "Killed by: ";
+/// Runs a command beside something that waits for the end of standard input, and then ends their group.
+const GUARD: &str =
+    "exec 3<&0 </dev/null; { read -r _ <&3; kill -KILL 0; } & exec 3<&-; exec \"$@\"";
 
 struct Mutant {
     name: String,
@@ -176,7 +179,7 @@ fn test(
     let mut all = Vec::new();
     for package in packages {
         let named = of_package(killers, &package);
-        let mut cargo = Command::new("cargo");
+        let mut cargo = guarded("cargo");
         cargo.current_dir(tree).env("CARGO_TARGET_DIR", built);
         cargo.args(["test", "--locked", "--no-fail-fast", "--package", &package, "--tests", "--"]);
         cargo.arg("--exact").args(&named);
@@ -214,20 +217,28 @@ impl Ended {
     }
 }
 
-/// What a command prints, and whether it had to be ended: with all that it started, since it is not cargo that hangs but a
-/// test, which would go on for ever.
+/// A program that is to be started by [`start`].
+fn guarded(program: &str) -> Command {
+    let mut guarded = Command::new("sh");
+    guarded.args(["-c", GUARD, "sh", program]);
+    guarded
+}
+
+/// Starts a [`guarded`] command in a group of its own. It ends, with all that it started, when the child's standard input is
+/// closed: also when this process is ended, however that is, since no Ctrl-C reaches another group.
+fn start(command: &mut Command, log: &Path) -> Result<Child> {
+    let file = fs::File::create(log)?;
+    command.stdin(Stdio::piped()).stdout(file.try_clone()?).stderr(file).process_group(0);
+    command.spawn().with_context(|| format!("failed to start {}", command.get_program().display()))
+}
+
+/// What a [`guarded`] command prints, and whether it had to be ended: with all that it started, since it is not cargo that
+/// hangs but a test, which would go on for ever.
 fn run_within(command: &mut Command, log: &Path, patience: Duration) -> Result<(String, bool)> {
     if let Some(folder) = log.parent() {
         fs::create_dir_all(folder)?;
     }
-    let file = fs::File::create(log)?;
-    let mut child = command
-        .stdin(Stdio::null())
-        .stdout(file.try_clone()?)
-        .stderr(file)
-        .process_group(0)
-        .spawn()
-        .with_context(|| format!("failed to start {}", command.get_program().display()))?;
+    let mut child = start(command, log)?;
     let begun = Instant::now();
     let mut hung = false;
     while child.try_wait()?.is_none() {
@@ -287,25 +298,56 @@ mod tests {
     fn what_hangs_is_ended_with_all_that_it_started() {
         let folder = std::env::temp_dir().join(format!("volcanic-hung-{}", std::process::id()));
         let log = folder.join("log");
-        let mut shell = Command::new("sh");
-        // As cargo does: it waits for what it started.
-        shell.args(["-c", "sleep 600 & echo $!; wait"]);
-        let (printed, hung) = run_within(&mut shell, &log, Duration::from_secs(5)).unwrap();
+        let (printed, hung) = run_within(&mut waiting(), &log, Duration::from_secs(5)).unwrap();
         assert!(hung);
-        let child: u32 = printed.trim().parse().unwrap();
-        // Until its end is looked at, which others do, it is listed as a zombie.
-        let runs = || {
-            let stat = fs::read_to_string(format!("/proc/{child}/stat"));
-            stat.is_ok_and(|stat| !stat.contains(" Z "))
-        };
-        let begun = Instant::now();
-        while runs() {
-            assert!(begun.elapsed() < Duration::from_secs(30), "{child} still runs");
-            thread::sleep(Duration::from_millis(10));
-        }
-        let mut quick = Command::new("echo");
+        ends(printed.trim());
+        let mut quick = guarded("echo");
         let ended = run_within(quick.arg("here"), &log, PATIENCE).unwrap();
         assert_eq!(ended, ("here\n".to_owned(), false));
         fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn all_that_was_started_ends_with_who_started_it() {
+        let folder = std::env::temp_dir().join(format!("volcanic-left-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let log = folder.join("log");
+        let mut shell = start(&mut waiting(), &log).unwrap();
+        let child =
+            within(|| fs::read_to_string(&log).ok().filter(|printed| printed.ends_with('\n')));
+        // As when this process is no more.
+        drop(shell.stdin.take());
+        ends(child.trim());
+        assert!(!shell.wait().unwrap().success());
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    /// Waits for what it started, as cargo does, and prints its id.
+    fn waiting() -> Command {
+        let mut shell = guarded("sh");
+        shell.args(["-c", "sleep 600 & echo $!; wait"]);
+        shell
+    }
+
+    #[track_caller]
+    fn ends(child: &str) {
+        let stat = Path::new("/proc").join(child.parse::<u32>().unwrap().to_string()).join("stat");
+        // Until its end is looked at, which others do, it is listed as a zombie.
+        within(|| {
+            let runs = fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(" Z "));
+            (!runs).then_some(())
+        });
+    }
+
+    #[track_caller]
+    fn within<T>(look: impl Fn() -> Option<T>) -> T {
+        let begun = Instant::now();
+        loop {
+            if let Some(found) = look() {
+                return found;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(30), "it did not come to that");
+            thread::sleep(Duration::from_millis(10));
+        }
     }
 }
