@@ -13,7 +13,7 @@
  *
  *   C path           a file was created          W - data   written at place    T  cut or grown to place
  *   S  file synced   D path  folder synced       R from to  renamed             L from to  linked
- *   U path  removed  M path  folder made         N - data   sent
+ *   U path  removed  M path  folder made         N - data   sent                F  file synced without its times
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -305,21 +305,21 @@ int ftruncate64(int fd, off64_t size) {
 
 int ftruncate(int fd, off_t size) { return ftruncate64(fd, size); }
 
-static int sync_fd(int fd, int (*real)(int)) {
+static int sync_fd(int fd, int (*real)(int), char kind) {
     struct stat stat;
     char path[PATH_MAX];
     enum what what = look(fd, &stat, path);
     if (what != A_FILE && what != A_FOLDER) return real(fd);
     lock();
     int result = real(fd);
-    if (result == 0 && what == A_FILE) note('S', stat.st_ino, 0, NULL, 0, NULL, 0);
+    if (result == 0 && what == A_FILE) note(kind, stat.st_ino, 0, NULL, 0, NULL, 0);
     if (result == 0 && what == A_FOLDER) note('D', 0, 0, path, strlen(path), NULL, 0);
     unlock();
     return result;
 }
 
-int fsync(int fd) { return sync_fd(fd, real_fsync); }
-int fdatasync(int fd) { return sync_fd(fd, real_fdatasync); }
+int fsync(int fd) { return sync_fd(fd, real_fsync, 'S'); }
+int fdatasync(int fd) { return sync_fd(fd, real_fdatasync, 'F'); }
 
 int renameat2(int from_dir, const char *from, int to_dir, const char *to, unsigned flags) {
     char old[PATH_MAX], new[PATH_MAX];

@@ -264,16 +264,32 @@ async fn check_seen(what: &str, is_left_out: fn(&Record, &Operation) -> bool, fa
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn log_that_is_not_flushed_is_seen() {
     let is_log = |record: &Record, operation: &Operation| match operation {
-        Operation::Sync { inode } => record.is_name_of(*inode, "state/state.db-wal"),
+        Operation::Sync { inode, .. } => record.is_name_of(*inode, "state/state.db-wal"),
         _ => false,
     };
     check_seen("the log of the database", is_log, "left before it was on disk").await;
 }
 
+/// So `.cargo/config.toml` has SQLite built, which does not tell.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn log_is_flushed_without_the_times_of_its_file() {
+    let (seed, stage) = (FaultSeed::new(), Stage::set().await);
+    let record = stage.record("timeless", seed.chance()).await;
+    let of_log = |operation: &Operation| match operation {
+        Operation::Sync { inode, times } if record.is_name_of(*inode, "state/state.db-wal") => {
+            Some(*times)
+        }
+        _ => None,
+    };
+    let flushes: Vec<_> = record.operations().iter().filter_map(of_log).collect();
+    let with_times = flushes.iter().filter(|times| **times).count();
+    assert!(!flushes.is_empty() && with_times == 0, "{with_times} of {}", flushes.len());
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn received_file_that_is_not_flushed_is_seen() {
     let is_received = |record: &Record, operation: &Operation| match operation {
-        Operation::Sync { inode } => record.is_name_of(*inode, "workspace/inbox/"),
+        Operation::Sync { inode, .. } => record.is_name_of(*inode, "workspace/inbox/"),
         _ => false,
     };
     check_seen("received files", is_received, "is told, but holds").await;

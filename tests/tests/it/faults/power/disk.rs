@@ -109,7 +109,7 @@ impl Disk {
                 self.change(*inode, What::Write { at: *at, data: data.clone() });
             }
             Operation::Resize { inode, size } => self.change(*inode, What::Resize(*size)),
-            Operation::Sync { inode } => self.contents_mut(*inode).flush(),
+            Operation::Sync { inode, times: _ } => self.contents_mut(*inode).flush(),
             Operation::SyncFolder { path } => self.flush_names(path),
             Operation::Rename { from, to } => {
                 let node = self.now[from];
@@ -323,7 +323,7 @@ fn only_what_is_flushed_is_sure_to_be_there() {
         assert!(found.contains(expected), "never {:?}", expected.as_ref().map(Vec::len));
     }
     assert!(found.iter().all(|found| pieces.contains(found)));
-    disk.apply(&Operation::Sync { inode: 7 });
+    disk.apply(&Operation::Sync { inode: 7, times: false });
     assert!(drawn(&disk).iter().all(|found| found.as_ref().is_none_or(|it| *it == [1; 1024])));
     assert!(drawn(&disk).contains(&None));
     disk.apply(&Operation::SyncFolder { path: "f".to_owned() });
