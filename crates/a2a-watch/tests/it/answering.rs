@@ -1,9 +1,7 @@
 //! Answers to agents that go on showing their question until they have something to say.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use tokio_util::sync::CancellationToken;
 use volcanic_a2a_watch::{SendEnd, SendError, SendState, WatchState, WatchTarget};
 
 use crate::agent::{Agent, OnSend};
@@ -108,9 +106,8 @@ async fn killed_while_answering(agent: Agent) -> World {
     world.agent.on_send(OnSend::KnownWithoutAnswer);
     let mut order = world.order("Monday");
     order.task_id = Some("t1".into());
-    let sending = world.watches.send(order, Duration::from_mins(1), CancellationToken::new());
-    assert!(tokio::time::timeout(Duration::from_secs(5), sending).await.is_err());
-    world.crash().await;
+    world.lose_in_flight(order).await;
+    world.restart().await;
     world
 }
 
@@ -135,9 +132,8 @@ async fn answered_question_is_none_for_the_watch_that_an_answer_found_again_cont
     world.agent.on_send(OnSend::KnownWithoutAnswer);
     let mut order = world.order("Monday");
     order.task_id = Some("t1".into());
-    let sending = world.watches.send(order, Duration::from_mins(1), CancellationToken::new());
-    assert!(tokio::time::timeout(Duration::from_secs(5), sending).await.is_err());
-    world.crash().await;
+    world.lose_in_flight(order).await;
+    world.restart().await;
     world.pass(600).await;
     assert_eq!((world.chat.attempts(), world.states()), (0, vec![WatchState::Watching]));
     world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Booked.");

@@ -165,10 +165,7 @@ async fn failing_store_does_not_keep_a_caller_past_its_wait() {
 /// A send whose answer never came when its process was killed.
 async fn killed_in_flight() -> World {
     let mut world = World::new(Agent::new(OnSend::Nothing));
-    let sending =
-        world.watches.send(world.order("hi"), Duration::from_mins(1), CancellationToken::new());
-    assert!(tokio::time::timeout(Duration::from_secs(5), sending).await.is_err());
-    world.stop_hard().await;
+    world.lose_in_flight(world.order("hi")).await;
     world
 }
 
@@ -197,10 +194,7 @@ async fn time_for_looking_a_send_up_does_not_begin_anew_at_every_start() {
 #[tokio::test(start_paused = true)]
 async fn half_edited_file_does_not_end_the_search_for_a_send() {
     let mut world = World::new(Agent::new(OnSend::TaskWithoutAnswer));
-    let sending =
-        world.watches.send(world.order("hi"), Duration::from_mins(1), CancellationToken::new());
-    assert!(tokio::time::timeout(Duration::from_secs(5), sending).await.is_err());
-    world.stop_hard().await;
+    world.lose_in_flight(world.order("hi")).await;
     let agents = world.agents();
     world.write_agents("[{");
     world.restart().await;
@@ -280,10 +274,7 @@ async fn watch_that_begins_before_the_clock_is_set_goes_on_when_it_is_and_after_
 #[tokio::test(start_paused = true)]
 async fn clock_that_is_set_back_does_not_end_the_search_for_a_send() {
     let mut world = World::new(Agent::new(OnSend::TaskWithoutAnswer));
-    let sending =
-        world.watches.send(world.order("hi"), Duration::from_mins(1), CancellationToken::new());
-    assert!(tokio::time::timeout(Duration::from_secs(5), sending).await.is_err());
-    world.stop_hard().await;
+    world.lose_in_flight(world.order("hi")).await;
     world.agent.set_unreachable(true);
     world.restart().await;
     world.pass(7).await;
@@ -300,10 +291,7 @@ async fn clock_that_is_set_back_does_not_end_the_search_for_a_send() {
 #[tokio::test(start_paused = true)]
 async fn search_for_a_send_that_began_tomorrow_ends_all_the_same() {
     let mut world = World::new(Agent::new(OnSend::TaskWithoutAnswer));
-    let sending =
-        world.watches.send(world.order("hi"), Duration::from_mins(1), CancellationToken::new());
-    assert!(tokio::time::timeout(Duration::from_secs(5), sending).await.is_err());
-    world.stop_hard().await;
+    world.lose_in_flight(world.order("hi")).await;
     world.agent.set_unreachable(true);
     world.restart().await;
     world.pass(7).await;

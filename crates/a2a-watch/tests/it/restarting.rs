@@ -82,11 +82,9 @@ async fn claimed_text_is_delivered_after_a_crash_without_asking_the_agent() {
 #[tokio::test(start_paused = true)]
 async fn open_send_is_announced_once_as_unknown() {
     let mut world = World::new(Agent::new(OnSend::Nothing));
-    let sending =
-        world.watches.send(world.order("hi"), Duration::from_mins(1), CancellationToken::new());
-    assert!(tokio::time::timeout(Duration::from_secs(5), sending).await.is_err());
+    world.lose_in_flight(world.order("hi")).await;
     assert_eq!(world.store.sends()[0].state, SendState::Sending);
-    world.crash().await;
+    world.restart().await;
     let delivered = world.chat.wait_for(1).await;
     let send = world.store.sends()[0].clone();
     assert_eq!(delivered[0].key, unknown_send_key(&send.message_id));
@@ -101,10 +99,8 @@ async fn open_send_is_announced_once_as_unknown() {
 #[tokio::test(start_paused = true)]
 async fn open_send_whose_task_the_agent_lists_is_followed() {
     let mut world = World::new(Agent::new(OnSend::TaskWithoutAnswer));
-    let sending =
-        world.watches.send(world.order("hi"), Duration::from_mins(1), CancellationToken::new());
-    assert!(tokio::time::timeout(Duration::from_secs(5), sending).await.is_err());
-    world.crash().await;
+    world.lose_in_flight(world.order("hi")).await;
+    world.restart().await;
     world.reach(&[WatchState::Watching]).await;
     assert_eq!(world.store.sends()[0].state, SendState::Known);
     world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Lisbon");
@@ -118,13 +114,7 @@ async fn open_send_is_looked_for_as_long_as_ever_when_the_clock_is_set_or_the_ma
     for (behind, ahead) in [(decades, decades), (0, night)] {
         for (down, is_found) in [(50, true), (300, false)] {
             let mut world = World::new(Agent::new(OnSend::TaskWithoutAnswer));
-            let sending = world.watches.send(
-                world.order("hi"),
-                Duration::from_mins(1),
-                CancellationToken::new(),
-            );
-            assert!(tokio::time::timeout(Duration::from_secs(5), sending).await.is_err());
-            world.stop_hard().await;
+            world.lose_in_flight(world.order("hi")).await;
             world.jump_back(behind);
             world.agent.set_unreachable(true);
             world.restart().await;
@@ -212,9 +202,7 @@ async fn continuation_that_a_crash_came_between_is_followed_once() {
     world.agent.on_send(OnSend::TaskWithoutAnswer);
     let mut more = world.order("and a hotel");
     more.task_id = Some("t1".into());
-    let sending = world.watches.send(more, Duration::from_mins(1), CancellationToken::new());
-    assert!(tokio::time::timeout(Duration::from_secs(5), sending).await.is_err());
-    world.stop_hard().await;
+    world.lose_in_flight(more).await;
     // The watch reads the outcome before the lost answer is looked for again.
     world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Lisbon");
     world.agent.set_unreachable(true);
@@ -235,9 +223,7 @@ async fn state_that_is_reached_again_after_a_continuation_in_a_crash_is_told_aga
     world.agent.on_send(OnSend::TaskWithoutAnswer);
     let mut more = world.order("done");
     more.task_id = Some("t1".into());
-    let sending = world.watches.send(more, Duration::from_mins(1), CancellationToken::new());
-    assert!(tokio::time::timeout(Duration::from_secs(5), sending).await.is_err());
-    world.stop_hard().await;
+    world.lose_in_flight(more).await;
     world.agent.set_task("t1", "TASK_STATE_AUTH_REQUIRED", "Log in once more.");
     world.restart().await;
     let delivered = world.chat.wait_for(2).await;
@@ -252,9 +238,8 @@ async fn continuation_that_never_arrived_leaves_its_watch_and_is_announced() {
     world.agent.on_send(OnSend::Nothing);
     let mut more = world.order("and a hotel");
     more.task_id = Some("t1".into());
-    let sending = world.watches.send(more, Duration::from_mins(1), CancellationToken::new());
-    assert!(tokio::time::timeout(Duration::from_secs(5), sending).await.is_err());
-    world.crash().await;
+    world.lose_in_flight(more).await;
+    world.restart().await;
     let delivered = world.chat.wait_for(1).await;
     assert!(delivered[0].text.contains("may or may not have arrived"), "{delivered:?}");
     world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Lisbon");

@@ -226,6 +226,13 @@ impl World {
         self.store.set_failing(false);
     }
 
+    /// Sends something, and ends the process without a goodbye before there is an answer.
+    pub(crate) async fn lose_in_flight(&mut self, order: SendOrder) {
+        let sending = self.watches.send(order, Duration::from_mins(1), CancellationToken::new());
+        assert!(tokio::time::timeout(Duration::from_secs(5), sending).await.is_err());
+        self.stop_hard().await;
+    }
+
     pub(crate) async fn restart(&mut self) {
         self.start_without_restore();
         self.watches.restore().await;
