@@ -70,25 +70,13 @@ async fn settle(
     remote: &RemoteAgent,
     progress: &mut Progress,
 ) -> Option<Task> {
-    let WatchRecord { task_id, told, .. } = record;
     if !progress.hinted && remote.streams() {
         // A stream that fails or ends is one more hint; from then on the task is read at intervals.
-        if let Ok(mut stream) = remote.subscribe_for_hints(task_id).await {
-            progress.hinted = loop {
-                match until_hint(&mut stream, told).await {
-                    Heard::Settled => break true,
-                    Heard::End => break false,
-                    Heard::Large => {
-                        if let ControlFlow::Break(task) =
-                            look(context, record, remote, progress).await
-                        {
-                            return task;
-                        }
-                        let pause = progress.put_off.unwrap_or_default();
-                        tokio::time::sleep(context.config.push_gap.max(pause)).await;
-                    }
-                }
-            };
+        if let Ok(stream) = remote.subscribe_for_hints(&record.task_id).await
+            && let ControlFlow::Break(task) =
+                follow(context, record, remote, progress, stream).await
+        {
+            return task;
         }
     }
     loop {
@@ -98,6 +86,37 @@ async fn settle(
         }
         let pause = context.config.wait_poll.max(progress.put_off.unwrap_or_default());
         tokio::time::sleep_until(asked_at + pause).await;
+    }
+}
+
+/// Follows a stream until it ends or hints at a settled task. What is too large to tell is read for at once, and after that
+/// at most so often, as after pushes. It breaks as [`look`] does.
+async fn follow(
+    context: &Context,
+    record: &WatchRecord,
+    remote: &RemoteAgent,
+    progress: &mut Progress,
+    mut stream: HintStream,
+) -> ControlFlow<Option<Task>> {
+    let (mut rests_until, mut is_due) = (Instant::now(), false);
+    loop {
+        tokio::select! {
+            biased;
+            () = tokio::time::sleep_until(rests_until), if is_due => {
+                is_due = false;
+                look(context, record, remote, progress).await?;
+                let pause = progress.put_off.unwrap_or_default();
+                rests_until = Instant::now() + context.config.push_gap.max(pause);
+            }
+            heard = until_hint(&mut stream, &record.told) => match heard {
+                Heard::Large => is_due = true,
+                Heard::Settled => {
+                    progress.hinted = true;
+                    return ControlFlow::Continue(());
+                }
+                Heard::End => return ControlFlow::Continue(()),
+            },
+        }
     }
 }
 
@@ -145,6 +164,10 @@ enum Heard {
 }
 
 /// Follows a stream until it hints at a settled task or ends.
+///
+/// # Cancel safety
+///
+/// Nothing is lost when the future is dropped.
 async fn until_hint(stream: &mut HintStream, told: &[String]) -> Heard {
     while let Some(Ok(hint)) = stream.next().await {
         let TaskHint::Event(event) = &hint else { return Heard::Large };
