@@ -184,8 +184,8 @@ async fn import(
     };
     if let Some(aside) = aside.as_deref().filter(|_| list.listed.is_empty() && !list.is_whole) {
         tracing::warn!("pending.json of an unknown workspace is not what it should be");
-        tell(context, target, key, notice::not_imported(aside)).await?;
-        return Ok(true);
+        // Where nobody could be told, the next start finds it again.
+        return tell(context, target, key, notice::not_imported(aside)).await;
     }
     let is_lossy = list.is_lossy();
     let losses =
@@ -200,7 +200,8 @@ async fn import(
     if watches.is_empty() && !is_lossy {
         return Ok(true);
     }
-    // Told before it is kept: a crash in between imports again, and the same key tells nothing twice.
+    // Told before it is kept: a crash in between imports again, and the same key tells nothing twice. If nobody can be told,
+    // each result names its task, so what is followed shows then.
     tell(context, target, key, notice::imported(&watches, losses)).await?;
     context.deps.store.add_watches(&watches).await?;
     tracing::info!(watches = watches.len(), "watches of an unknown workspace imported");
@@ -215,22 +216,23 @@ async fn tell_kept(
 ) -> Result<(), WatchStoreError> {
     // A later start may find room.
     let place = format!("{PENDING_FILE}, or later as one of the files pending.broken beside it");
-    tell(context, target, format!("{key}:kept"), notice::not_imported(&place)).await
+    tell(context, target, format!("{key}:kept"), notice::not_imported(&place)).await?;
+    Ok(())
 }
 
+/// Tells of a list; whether the conversation is there to be told.
 async fn tell(
     context: &Context,
     target: &WatchTarget,
     key: String,
     text: String,
-) -> Result<(), WatchStoreError> {
+) -> Result<bool, WatchStoreError> {
     let delivery = Delivery { target: target.clone(), key, text, hops: 0, source_ref: None };
     match context.deps.delivery.deliver(&delivery).await {
-        Ok(DeliveryEnd::Delivered) => Ok(()),
+        Ok(DeliveryEnd::Delivered) => Ok(true),
         Ok(DeliveryEnd::NotNow) => {
-            // Each result names its task, so what is followed shows then.
             tracing::warn!("nobody could be told about imported watches");
-            Ok(())
+            Ok(false)
         }
         Err(error) => Err(WatchStoreError::new("tell about imported watches", error)),
     }
@@ -260,7 +262,9 @@ async fn put_aside(
     // Told before it is moved: once it is not there any more, nobody comes here again to tell.
     let text =
         notice::not_imported(&format!("{place}, or as {PENDING_FILE} if it cannot be moved"));
-    tell(context, target, format!("{key}:{place}"), text).await?;
+    if !tell(context, target, format!("{key}:{place}"), text).await? {
+        return Ok(false);
+    }
     let at = workspace.to_owned();
     Ok(blocking(move || move_aside(&at, &place)).await.inspect_err(not_set_aside).is_ok())
 }

@@ -353,6 +353,34 @@ async fn list_that_is_too_large_is_told_of_before_it_is_gone_and_once() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn list_that_is_not_taken_up_stays_until_somebody_can_be_told() {
+    for is_large in [true, false] {
+        let mut world = World::new(Agent::new(WORKING));
+        let folder = world.workspace().join(".volcanic/a2a");
+        let list = folder.join("pending.json");
+        if is_large {
+            large_list(&folder, "a");
+        } else {
+            fs::write(&list, "{").unwrap();
+        }
+        world.chat.set_known(false);
+        for _ in 0..2 {
+            world.crash().await;
+            assert!(list.exists(), "large: {is_large}");
+        }
+        world.chat.set_known(true);
+        world.crash().await;
+        world.pass(60).await;
+        let delivered = world.chat.delivered();
+        assert_eq!(delivered.len(), 1, "{delivered:?}");
+        assert!(delivered[0].text.contains("pending.broken.json"), "{delivered:?}");
+        assert!(folder.join("pending.broken.json").exists());
+        let is_left = fs::read(&list).is_ok_and(|left| left != b"[]\n");
+        assert!(!is_left, "large: {is_large}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn list_that_cannot_be_looked_into_is_not_replaced() {
     let mut world = World::new(Agent::new(WORKING));
     let elsewhere = tempfile::tempdir().unwrap();
