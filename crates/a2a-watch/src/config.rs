@@ -62,9 +62,9 @@ pub struct WatchConfig {
     pub unattended_sends: u32,
     /// The shortest time between two writes of a workspace's `pending.json`. Where they take long it is longer.
     pub view_gap: Duration,
-    /// How often wall clock and monotonic clock are compared…
+    /// How often it is looked at how long the machine slept…
     pub clock_check: Duration,
-    /// …and from which difference on all timers are set anew.
+    /// …and from how long on all timers are set anew.
     pub clock_drift: Duration,
     /// How long running jobs may go on at shutdown before they are dropped.
     pub shutdown_grace: Duration,

@@ -410,11 +410,16 @@ const EARLIEST: Timestamp = Timestamp::constant(1_767_225_600, 0);
 /// to wait for as long as it was wrong by; unless it is this process whose clock is still to be set. A moment of a clock that
 /// was not set yet says nothing once it is.
 pub(crate) fn noted(at: Timestamp, now: Timestamp) -> Timestamp {
-    match (at < EARLIEST, now < EARLIEST) {
-        (_, true) => at,
-        (true, false) => now,
-        (false, false) => at.min(now),
+    match (was_set(at), was_set(now)) {
+        (_, false) => at,
+        (false, true) => now,
+        (true, true) => at.min(now),
     }
+}
+
+/// Whether a clock that shows this was ever set.
+pub(crate) fn was_set(shown: Timestamp) -> bool {
+    shown >= EARLIEST
 }
 
 /// The time between two moments, zero when the first one is still to come.

@@ -8,24 +8,32 @@ use tokio::time::Instant;
 use volcanic_base::Clock;
 
 use super::Registry;
-use crate::machine::WatchEffect;
+use crate::machine::{WatchEffect, was_set};
 
-/// The time of a process: the monotonic clock's, and as much more as the wall clock was ever ahead of that.
+/// The time of a process: what the wall clock showed when it began, and what has passed since, awake or asleep.
 ///
-/// So time that the machine slept counts, as the monotonic clock stands still then. A wall clock that is set back takes
-/// nothing back, and when it is put right nothing counts a second time. What it is set ahead cannot be told from a sleep.
-/// Moments of this clock never lie before earlier ones; beside the wall clock they are ahead by what that was set back.
+/// Timers go by the monotonic clock, which stands still while the machine sleeps, so this one has a lead over that. A wall
+/// clock that is set changes nothing, ahead or back, but for one that shows a time before which none can have been set:
+/// the first time that it is set it is believed. Moments of this clock never lie before earlier ones; beside the wall clock
+/// they are ahead by what that was set back, and behind by what it was set ahead.
 #[derive(Debug)]
 pub(super) struct WatchClock {
     wall: Arc<dyn Clock>,
-    began: (Instant, Timestamp),
-    /// How far the wall clock has been ahead of the monotonic one at most.
-    lead: Mutex<SignedDuration>,
+    began: (Instant, Timestamp, Duration),
+    lead: Mutex<Lead>,
+}
+
+/// What is not of the monotonic clock.
+#[derive(Debug, Default)]
+struct Lead {
+    asleep: SignedDuration,
+    /// What the wall clock was wrong by before it was set for the first time.
+    unset: SignedDuration,
 }
 
 impl WatchClock {
     pub(super) fn new(wall: Arc<dyn Clock>) -> Self {
-        let began = (Instant::now(), wall.now());
+        let began = (Instant::now(), wall.now(), wall.since_boot());
         Self { wall, began, lead: Mutex::default() }
     }
 
@@ -33,7 +41,7 @@ impl WatchClock {
         self.look().0
     }
 
-    /// How much was slept since the clock began.
+    /// How much the clock is ahead of what timers go by.
     pub(super) fn lead(&self) -> SignedDuration {
         self.look().1
     }
@@ -47,16 +55,29 @@ impl WatchClock {
     fn look(&self) -> (Timestamp, SignedDuration) {
         let mut lead = self.lead.lock().unwrap_or_else(PoisonError::into_inner);
         // In this order, so that a thread that has to wait in between is no sleep of the machine.
-        let (wall, at) = (self.wall.now(), Instant::now());
-        let passed = SignedDuration::try_from(at - self.began.0).unwrap_or(SignedDuration::MAX);
-        let monotonic = self.began.1.saturating_add(passed).unwrap_or(Timestamp::MAX);
-        *lead = (*lead).max(wall.duration_since(monotonic));
-        (monotonic.saturating_add(*lead).unwrap_or(Timestamp::MAX), *lead)
+        let (since_boot, at) = (self.wall.since_boot(), Instant::now());
+        let signed = |passed| SignedDuration::try_from(passed).unwrap_or(SignedDuration::MAX);
+        let awake = signed(at - self.began.0);
+        let passed = signed(since_boot.saturating_sub(self.began.2));
+        lead.asleep = lead.asleep.max(passed.saturating_sub(awake));
+        let moment = |lead: &Lead| {
+            let ahead = lead.asleep.saturating_add(lead.unset);
+            let passed = awake.saturating_add(ahead);
+            (self.began.1.saturating_add(passed).unwrap_or(Timestamp::MAX), ahead)
+        };
+        let (now, ahead) = moment(&lead);
+        let wall = self.wall.now();
+        if was_set(now) || !was_set(wall) {
+            return (now, ahead);
+        }
+        lead.unset = lead.unset.saturating_add(wall.duration_since(now));
+        moment(&lead)
     }
 }
 
 impl Registry {
     /// Sets the timers anew when more than a moment was slept since the lead was `last`: pauses are promised in real time.
+    /// So it is when the clock was set for the first time.
     pub(super) fn check_clocks(&mut self, last: SignedDuration) -> SignedDuration {
         let lead = self.context.clock.lead();
         let now = self.now();
@@ -65,7 +86,7 @@ impl Registry {
         if slept.unsigned_abs() <= self.context.config.clock_drift {
             return last;
         }
-        tracing::info!(ahead_ms = slept.as_millis(), "the wall clock jumped ahead");
+        tracing::info!(ahead_ms = slept.as_millis(), "the machine slept, or its clock was set");
         self.clock_ran_ahead(now);
         lead
     }
@@ -108,22 +129,39 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn time_asleep_counts_and_a_clock_that_is_set_back_and_put_right_does_not() {
+    async fn time_asleep_counts_and_a_clock_that_is_set_does_not() {
         let wall = ManualClock::at(start());
         let clock = WatchClock::new(Arc::new(wall.clone()));
         pass(&wall, HOUR).await;
-        assert_eq!(clock.now(), start() + HOUR);
+        assert_eq!((clock.now(), clock.lead()), (start() + HOUR, SignedDuration::ZERO));
         wall.set(start() - 23 * HOUR);
         pass(&wall, HOUR).await;
         assert_eq!((clock.now(), clock.lead()), (start() + 2 * HOUR, SignedDuration::ZERO));
-        wall.advance(24 * HOUR);
-        assert_eq!((clock.now(), clock.lead()), (start() + 2 * HOUR, SignedDuration::ZERO));
+        // It sleeps for less than the clock was set back by.
         wall.advance(HOUR);
-        assert_eq!(
-            (clock.now(), clock.lead()),
-            (start() + 3 * HOUR, SignedDuration::from_hours(1))
-        );
-        assert_eq!(clock.now(), wall.now());
+        let slept = SignedDuration::from_hours(1);
+        assert_eq!((clock.now(), clock.lead()), (start() + 3 * HOUR, slept));
+        wall.set(start() + 48 * HOUR);
+        pass(&wall, HOUR).await;
+        assert_eq!((clock.now(), clock.lead()), (start() + 4 * HOUR, slept));
+        wall.advance(HOUR);
+        assert_eq!((clock.now(), clock.lead()), (start() + 5 * HOUR, slept + slept));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn clock_that_was_never_set_is_believed_once_it_is() {
+        let wall = ManualClock::at(Timestamp::UNIX_EPOCH);
+        let clock = WatchClock::new(Arc::new(wall.clone()));
+        pass(&wall, HOUR).await;
+        wall.advance(HOUR);
+        assert_eq!(clock.now(), Timestamp::UNIX_EPOCH + 2 * HOUR);
+        wall.set(start());
+        assert_eq!(clock.now(), start());
+        wall.set(start() + 24 * HOUR);
+        pass(&wall, HOUR).await;
+        assert_eq!(clock.now(), start() + HOUR);
+        wall.set(Timestamp::UNIX_EPOCH);
+        assert_eq!(clock.now(), start() + HOUR);
     }
 
     #[tokio::test(start_paused = true)]

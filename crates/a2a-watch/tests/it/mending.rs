@@ -210,11 +210,11 @@ async fn clock_that_was_set_back_and_on_again_does_not_put_a_read_off() {
     world.hand_over().await;
     world.pass(15 + 30 + 60 + 120 + 10).await;
     let reads = world.agent.calls("GetTask").len();
-    world.jump_back(3600);
+    world.set_back(3600);
     world.pass(60).await;
     let next = world.watches.watches(None).await[0].next_check_at.unwrap();
     assert!(next.duration_since(world.now()).as_secs() <= 300, "{next}");
-    world.jump(10);
+    world.set_ahead(10);
     world.pass(290).await;
     assert_eq!(world.agent.calls("GetTask").len(), reads + 1);
 }
@@ -224,9 +224,9 @@ async fn clock_that_was_set_back_and_put_right_does_not_end_a_watch_early() {
     let mut world = World::new(Agent::new(WORKING));
     world.hand_over().await;
     world.pass(3600).await;
-    world.jump_back(20 * 3600);
+    world.set_back(20 * 3600);
     world.pass(3600).await;
-    world.jump(20 * 3600);
+    world.set_ahead(20 * 3600);
     world.pass(21 * 3600).await;
     assert_eq!(world.chat.attempts(), 0, "after 23 hours: {:?}", world.chat.delivered());
     // What the next process finds is as old as it is.
@@ -244,10 +244,10 @@ async fn clock_that_was_never_set_ends_no_watch_when_it_is_set() {
     world.pass(3600).await;
     world.stop_hard().await;
     let years = 50 * 365 * 24 * 3600;
-    world.jump_back(years);
+    world.set_back(years);
     world.restart().await;
     world.pass(600).await;
-    world.jump(years);
+    world.set_ahead(years);
     world.pass(3600).await;
     assert_eq!((world.chat.attempts(), world.states()), (0, vec![WatchState::Watching]));
 }
@@ -256,11 +256,11 @@ async fn clock_that_was_never_set_ends_no_watch_when_it_is_set() {
 async fn watch_that_begins_before_the_clock_is_set_goes_on_when_it_is_and_after_a_restart() {
     let mut world = World::new(Agent::new(WORKING));
     let years = 50 * 365 * 24 * 3600;
-    world.jump_back(years);
+    world.set_back(years);
     world.restart().await;
     world.hand_over().await;
     world.pass(600).await;
-    world.jump(years);
+    world.set_ahead(years);
     world.pass(3600).await;
     assert_eq!((world.chat.attempts(), world.states()), (0, vec![WatchState::Watching]));
     world.stop_hard().await;
@@ -278,7 +278,7 @@ async fn clock_that_is_set_back_does_not_end_the_search_for_a_send() {
     world.agent.set_unreachable(true);
     world.restart().await;
     world.pass(7).await;
-    world.jump_back(24 * 3600);
+    world.set_back(24 * 3600);
     world.pass(60).await;
     // As well for the next process, which finds that the search begins tomorrow.
     world.crash().await;
@@ -296,7 +296,7 @@ async fn search_for_a_send_that_began_tomorrow_ends_all_the_same() {
     world.restart().await;
     world.pass(7).await;
     world.stop_hard().await;
-    world.jump_back(24 * 3600);
+    world.set_back(24 * 3600);
     world.restart().await;
     world.pass(180).await;
     assert_eq!(world.chat.attempts(), 1, "nobody knows what came of it");

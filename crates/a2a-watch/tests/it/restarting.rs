@@ -111,19 +111,21 @@ async fn open_send_whose_task_the_agent_lists_is_followed() {
 #[tokio::test(start_paused = true)]
 async fn open_send_is_looked_for_as_long_as_ever_when_the_clock_is_set_or_the_machine_sleeps() {
     let (decades, night) = (56 * 365 * 86_400, 10 * 3600);
-    for (behind, ahead) in [(decades, decades), (0, night)] {
+    for (behind, ahead, asleep) in [(decades, decades, 0), (0, night, 0), (0, 0, night)] {
         for (down, is_found) in [(50, true), (300, false)] {
             let mut world = World::new(Agent::new(OnSend::TaskWithoutAnswer));
             world.lose_in_flight(world.order("hi")).await;
-            world.jump_back(behind);
+            world.set_back(behind);
             world.agent.set_unreachable(true);
             world.restart().await;
             world.pass(10).await;
-            world.jump(ahead);
+            world.set_ahead(ahead);
+            world.sleep(asleep);
             world.pass(down).await;
             world.agent.set_unreachable(false);
             world.pass(60).await;
-            let case = format!("{behind} s behind, {ahead} s ahead, {down} s down");
+            let case =
+                format!("{behind} s behind, {ahead} s ahead, {asleep} s asleep, {down} s down");
             assert_eq!(world.states().len(), usize::from(is_found), "{case}");
             assert_eq!(world.chat.delivered().len(), usize::from(!is_found), "{case}");
         }

@@ -117,7 +117,7 @@ async fn watch_that_is_overdue_at_a_start_is_read_once_before_it_gives_up() {
         world.hand_over().await;
         world.reach(&[WatchState::Watching]).await;
         world.stop_hard().await;
-        world.jump(25 * 3600);
+        world.sleep(25 * 3600);
         if is_done {
             world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Lisbon");
         }

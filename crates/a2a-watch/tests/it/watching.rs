@@ -207,9 +207,36 @@ async fn watch_that_came_due_while_the_machine_slept_is_read_soon() {
     world.hand_over().await;
     world.pass(15 + 30 + 60 + 120 + 10).await;
     let reads = world.agent.calls("GetTask").len();
-    world.jump(3600);
+    world.sleep(3600);
     world.pass(31).await;
     assert_eq!(world.agent.calls("GetTask").len(), reads + 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn watch_that_came_due_in_a_sleep_shorter_than_the_clock_was_set_back_by_is_read_soon() {
+    let world = World::new(Agent::new(WORKING));
+    world.hand_over().await;
+    world.pass(15 + 30 + 60 + 120 + 10).await;
+    world.set_back(2 * 3600);
+    let reads = world.agent.calls("GetTask").len();
+    world.sleep(3600);
+    world.pass(31).await;
+    assert_eq!(world.agent.calls("GetTask").len(), reads + 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn clock_that_is_set_ahead_ends_no_watch_early_and_makes_none_ask_sooner() {
+    let world = World::new(Agent::new(WORKING));
+    world.hand_over().await;
+    world.pass(15 + 30 + 60 + 120 + 10).await;
+    let reads = world.agent.calls("GetTask").len();
+    world.set_ahead(23 * 3600);
+    world.pass(280).await;
+    assert_eq!(world.agent.calls("GetTask").len(), reads);
+    world.pass(23 * 3600).await;
+    assert_eq!((world.chat.attempts(), world.states()), (0, vec![WatchState::Watching]));
+    world.pass(3600).await;
+    assert!(world.chat.delivered()[0].key.ends_with(":no-result"));
 }
 
 /// A watch whose outcome waits for its delivery when a message leads to its task again.

@@ -30,11 +30,17 @@ const PATIENCE: Duration = Duration::from_hours(24 * 7);
 struct PausedClock {
     start: Mutex<Timestamp>,
     at: Instant,
+    /// How long the machine slept.
+    asleep: Mutex<Duration>,
 }
 
 impl Clock for PausedClock {
     fn now(&self) -> Timestamp {
-        *self.start.lock().unwrap() + self.at.elapsed()
+        *self.start.lock().unwrap() + self.since_boot()
+    }
+
+    fn since_boot(&self) -> Duration {
+        self.at.elapsed() + *self.asleep.lock().unwrap()
     }
 }
 
@@ -190,6 +196,7 @@ impl World {
         let clock = Arc::new(PausedClock {
             start: Mutex::new("2026-11-30T12:00:00Z".parse().unwrap()),
             at: Instant::now(),
+            asleep: Mutex::default(),
         });
         let chat = Arc::new(Chat::default());
         chat.set_known(true);
@@ -359,13 +366,18 @@ impl World {
         assert!(end.is_ok(), "{:?} have not all ended", self.states());
     }
 
-    /// Lets the wall clock jump, as after a sleep of the machine.
-    pub(crate) fn jump(&self, seconds: u64) {
+    /// Lets the machine sleep.
+    pub(crate) fn sleep(&self, seconds: u64) {
+        *self.clock.asleep.lock().unwrap() += Duration::from_secs(seconds);
+    }
+
+    /// Sets the wall clock ahead.
+    pub(crate) fn set_ahead(&self, seconds: u64) {
         *self.clock.start.lock().unwrap() += Duration::from_secs(seconds);
     }
 
     /// Sets the wall clock back.
-    pub(crate) fn jump_back(&self, seconds: u64) {
+    pub(crate) fn set_back(&self, seconds: u64) {
         *self.clock.start.lock().unwrap() -= Duration::from_secs(seconds);
     }
 
