@@ -98,14 +98,14 @@ impl Registry {
 
     fn spawn_read(&mut self, turn: Turn) {
         let Some(Followed { watch, .. }) = self.watches.get(&turn.id) else { return };
-        let record = watch.record().clone();
+        let (record, tokens) = (watch.record().clone(), self.tokens_beside(watch.record()));
         let span =
             tracing::info_span!("watch", task.id = %record.task_id, agent.name = record.agent);
         let (context, owner) = (Arc::clone(&self.context), Owner::Call(turn.clone()));
         let job = self.jobs.set.spawn(
             async move {
                 let called = tokio::select! {
-                    called = reading::read(&context, &record) => called,
+                    called = reading::read(&context, &record, &tokens) => called,
                     () = context.stop.cancelled() => return JobEnd::Done,
                 };
                 JobEnd::Read { turn, called: Box::new(called) }

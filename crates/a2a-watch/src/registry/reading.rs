@@ -8,7 +8,7 @@ use volcanic_a2a_client::{
 use volcanic_a2a_types::{
     A2aErrorKind, ContextId, Credential, PushConfigId, Task, TaskPushNotificationConfig, TaskState,
 };
-use volcanic_base::ConfinedDir;
+use volcanic_base::{ConfinedDir, Secret};
 
 use super::calls::Called;
 use super::context::{Context, blocking, stays_at};
@@ -19,8 +19,12 @@ use crate::notice;
 use crate::order::AgentError;
 use crate::record::WatchRecord;
 
-/// Reads a watch's task; only what this finds decides anything.
-pub(super) async fn read(context: &Context, record: &WatchRecord) -> Called<ReadResult> {
+/// Reads a watch's task; only what this finds decides anything. `tokens` are what the agent may repeat.
+pub(super) async fn read(
+    context: &Context,
+    record: &WatchRecord,
+    tokens: &[Secret],
+) -> Called<ReadResult> {
     let entry = match entry_of(context, record).await {
         Ok(entry) => entry,
         Err(result) => return Called::without_call(result),
@@ -32,7 +36,7 @@ pub(super) async fn read(context: &Context, record: &WatchRecord) -> Called<Read
         Err(error) => return reached(&error).map(|()| passing(&error)),
     };
     match remote.get_task(&record.task_id, Some(0)).await {
-        Ok(task) => Called::answered(told(context, record, &remote, task).await),
+        Ok(task) => Called::answered(told(context, record, remote, tokens, task).await),
         Err(error) => {
             context.forget(&record.workspace, &record.agent);
             reached(&error).map(|()| failed(record, &error))
@@ -122,7 +126,8 @@ fn news(
 async fn told(
     context: &Context,
     record: &WatchRecord,
-    remote: &RemoteAgent,
+    remote: RemoteAgent,
+    tokens: &[Secret],
     task: Task,
 ) -> ReadResult {
     let state = &task.status.state;
@@ -135,7 +140,9 @@ async fn told(
     if record.told.contains(&state.mark) {
         return ReadResult::ToldBefore { state, context_id };
     }
-    let saved = save(context, &record.workspace, remote, task).await;
+    // Not before: most reads find nothing to tell, and each token is looked for in several forms.
+    let remote = remote.concealing(tokens);
+    let saved = save(context, &record.workspace, &remote, task).await;
     let text = render_delivery(&record.agent, &saved);
     match saved.passing_failure() {
         None => ReadResult::Settled { state, text, context_id },

@@ -178,7 +178,7 @@ async fn push_token_that_an_agent_repeats_is_not_told_to_who_goes_on_with_the_ta
 #[tokio::test(start_paused = true)]
 async fn push_tokens_of_other_tasks_that_an_agent_repeats_are_not_told_to_who_goes_on_with_the_context()
  {
-    for (replies, leaves) in [(true, false), (true, true), (false, false)] {
+    for (replies, leaves) in [(true, false), (true, true), (false, false), (false, true)] {
         let (mut world, ..) = pushed().await;
         // More than are remembered of those that were sent along last.
         for _ in 0..11 {
@@ -201,10 +201,14 @@ async fn push_tokens_of_other_tasks_that_an_agent_repeats_are_not_told_to_who_go
         order.context_id = Some("c1".into());
         if leaves {
             world.leave(order).await;
+            world.pass(5).await;
+            if !replies {
+                world.agent.set_task("t13", "TASK_STATE_COMPLETED", &said);
+            }
             let told = world.chat.wait_for(1).await[0].text.clone();
             let (_, file) = told.split_once("Files: ").expect(&told);
+            assert_eq!(told.matches("got ***").count(), 12, "{told}");
             let file = std::fs::read_to_string(world.workspace().join(file.trim())).unwrap();
-            assert!(told.contains("got ***"), "{told}");
             assert!(file.starts_with(&"got ***\n".repeat(12)), "{file:.2000}");
             continue;
         }
