@@ -181,23 +181,7 @@ impl Judge {
 
     /// What the conversation says of the end of a task: results of tools, and deliveries.
     pub(super) fn outcomes(&self, task: &str) -> Result<Vec<String>> {
-        let mut outcomes = Vec::new();
-        for entry in self.entries()? {
-            let text = entry.body["text"].as_str().unwrap_or_default();
-            let head = match entry.kind() {
-                "tool" => text
-                    .lines()
-                    .find(|line| line.contains(" is completed") || line.contains(" is failed")),
-                "user" if entry.body["origin"] == "delivery" => {
-                    text.lines().find(|line| line.starts_with("[A2A "))
-                }
-                _ => None,
-            };
-            if head.is_some_and(|head| head.contains(task)) {
-                outcomes.push(text.to_owned());
-            }
-        }
-        Ok(outcomes)
+        Ok(outcomes(&self.entries()?, task))
     }
 
     /// How many results of calls say that the agent was not there.
@@ -240,6 +224,29 @@ impl Judge {
         let rows = statement.query_map(parameters, read)?;
         rows.collect::<Result<_, _>>().with_context(|| format!("failed to read the state: {query}"))
     }
+}
+
+/// What the conversation says came of a task.
+fn outcomes(entries: &[Entry], task: &str) -> Vec<String> {
+    let mut outcomes = Vec::new();
+    for entry in entries {
+        let text = entry.body["text"].as_str().unwrap_or_default();
+        let head = match entry.kind() {
+            // What the agent was done with when it answered is still to be told.
+            "tool" if text.contains(" will be delivered to this conversation") => None,
+            "tool" => text
+                .lines()
+                .find(|line| line.contains(" is completed") || line.contains(" is failed")),
+            "user" if entry.body["origin"] == "delivery" => {
+                text.lines().find(|line| line.starts_with("[A2A "))
+            }
+            _ => None,
+        };
+        if head.is_some_and(|head| head.contains(task)) {
+            outcomes.push(text.to_owned());
+        }
+    }
+    outcomes
 }
 
 /// Runs stand one after the other: each prompt once, and one end before the next.
@@ -324,6 +331,26 @@ mod tests {
 
     fn result(id: &str) -> Value {
         json!({ "kind": "tool", "call_id": id })
+    }
+
+    #[test]
+    fn outcome_is_told_once_by_a_call_or_by_a_delivery() {
+        let told = |text: &str| json!({ "kind": "tool", "call_id": "c", "text": text });
+        let delivered =
+            |text: &str| json!({ "kind": "user", "key": "k", "origin": "delivery", "text": text });
+        let by_call = "Agent \"demo\": task t1 (context c1) is completed.\nLisbon";
+        let later =
+            " is completed.\nIts result will be delivered to this conversation when it is ready.";
+        let handed_over = format!("Agent \"demo\": task t1 (context c1){later}");
+        let by_delivery = "[2026-12-01 08:54 +00:00 Etc/UTC, Tue]\n[A2A result from \"demo\", task t1 (completed)]\nLisbon";
+        let check = |bodies: &[Value], expected: &[&str]| {
+            assert_eq!(outcomes(&conversation(bodies), "t1"), expected);
+        };
+        check(&[told(by_call)], &[by_call]);
+        check(&[told(&handed_over)], &[]);
+        check(&[told(&handed_over), delivered(by_delivery)], &[by_delivery]);
+        check(&[told(by_call), delivered(by_delivery)], &[by_call, by_delivery]);
+        check(&[told(&by_call.replace("t1", "t2")), answer()], &[]);
     }
 
     #[test]
