@@ -11,14 +11,22 @@ use bytes::{Bytes, BytesMut};
 use http_body::Body;
 use http_body_util::{BodyExt as _, combinators::UnsyncBoxBody};
 
-use crate::NetError;
+use crate::{NetError, pool::Answer};
 
 /// Room taken at once for a body that says how long it is; a lie costs no more than this.
 const FIRST_RESERVE: usize = 1 << 20;
 
 /// The body of an answer. Nothing of it is read before it is asked for, and dropping it ends the exchange.
 pub struct NetBody {
-    frames: UnsyncBoxBody<Bytes, NetError>,
+    frames: Frames,
+}
+
+/// Where a body comes from.
+enum Frames {
+    /// From a connection of its own.
+    Answer(Answer),
+    /// From anything else.
+    Any(UnsyncBoxBody<Bytes, NetError>),
 }
 
 impl NetBody {
@@ -31,7 +39,11 @@ impl NetBody {
         let frames = body
             .map_err(|error| NetError::Closed { source: std::sync::Arc::from(error.into()) })
             .boxed_unsync();
-        Self { frames }
+        Self { frames: Frames::Any(frames) }
+    }
+
+    pub(crate) fn of_answer(answer: Answer) -> Self {
+        Self { frames: Frames::Answer(answer) }
     }
 
     /// Waits for the next piece; `None` at the end. Trailers are passed over.
@@ -56,8 +68,12 @@ impl NetBody {
         &mut self,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Bytes, NetError>>> {
+        let frames = match &mut self.frames {
+            Frames::Answer(answer) => return answer.poll_chunk(context),
+            Frames::Any(frames) => frames,
+        };
         loop {
-            match ready!(Pin::new(&mut self.frames).poll_frame(context)) {
+            match ready!(Pin::new(&mut *frames).poll_frame(context)) {
                 Some(Ok(frame)) => {
                     if let Ok(data) = frame.into_data() {
                         return Poll::Ready(Some(Ok(data)));
@@ -75,19 +91,42 @@ impl NetBody {
     ///
     /// [`NetError::TooLarge`] as soon as more is announced or comes, [`NetError::Closed`] if the connection broke.
     pub async fn collect(mut self, limit: usize) -> Result<Bytes, NetError> {
-        let announced = usize::try_from(self.frames.size_hint().lower()).unwrap_or(usize::MAX);
+        let announced = usize::try_from(self.announced()).unwrap_or(usize::MAX);
         if announced > limit {
             return Err(NetError::TooLarge { limit });
         }
-        let mut whole = BytesMut::with_capacity(announced.min(FIRST_RESERVE));
+        let mut whole = BytesMut::new();
         while let Some(chunk) = self.next_chunk().await {
             let chunk = chunk?;
             if chunk.len() > limit - whole.len() {
                 return Err(NetError::TooLarge { limit });
             }
+            if whole.is_empty() {
+                // Most answers come in one piece.
+                if self.is_over() {
+                    return Ok(chunk);
+                }
+                whole.reserve(announced.min(FIRST_RESERVE));
+            }
             whole.extend_from_slice(&chunk);
         }
         Ok(whole.freeze())
+    }
+
+    /// How many bytes are still announced, at least.
+    fn announced(&self) -> u64 {
+        match &self.frames {
+            Frames::Answer(answer) => answer.announced(),
+            Frames::Any(frames) => frames.size_hint().lower(),
+        }
+    }
+
+    /// Whether it is known that nothing more comes.
+    fn is_over(&self) -> bool {
+        match &self.frames {
+            Frames::Answer(answer) => answer.is_over(),
+            Frames::Any(frames) => frames.is_end_stream(),
+        }
     }
 }
 

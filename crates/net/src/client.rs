@@ -1,20 +1,11 @@
 //! The client that reaches the network.
 
-use std::{
-    error::Error,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use http::{HeaderValue, Request, Response, header};
-use http_body_util::Full;
-use hyper::ext::on_informational;
-use tokio::sync::Notify;
+use futures::future::BoxFuture;
+use http::{Request, Response};
 
 use crate::{
     CallKind, GuardPolicy, NetBody, NetError, RootCertificates, Transport,
@@ -55,9 +46,6 @@ impl Default for NetConfig {
         }
     }
 }
-
-/// How many interim answers may come before the answer; servers that use them send one or two.
-const MAX_INTERIM: usize = 100;
 
 /// The client that reaches the network. Clones share connections.
 #[derive(Debug, Clone)]
@@ -122,43 +110,21 @@ impl Pools {
     }
 }
 
-#[async_trait]
 impl Transport for NetClient {
-    async fn send(
-        &self,
-        mut request: Request<Bytes>,
+    // As the macro would have it, but for its second place for the request, which would make each call's box too large to
+    // be quick.
+    fn send<'s, 'f>(
+        &'s self,
+        request: Request<Bytes>,
         kind: CallKind,
-    ) -> Result<Response<NetBody>, NetError> {
-        let asked = request.extensions_mut().remove::<GuardPolicy>().unwrap_or_default();
-        let headers = request.headers_mut();
-        headers
-            .entry(header::USER_AGENT)
-            .or_insert(HeaderValue::from_static(concat!("volcanic/", env!("CARGO_PKG_VERSION"))));
-        headers.entry(header::ACCEPT_ENCODING).or_insert(HeaderValue::from_static("identity"));
+    ) -> BoxFuture<'f, Result<Response<NetBody>, NetError>>
+    where
+        's: 'f,
+    {
+        let asked = request.extensions().get::<GuardPolicy>().copied().unwrap_or_default();
         let pool = self.pool(self.policy.max(asked), kind);
-        let mut request = request.map(Full::new);
-        let too_many = watch_interim(&mut request);
-        tokio::select! {
-            biased;
-            response = pool.send(request) => response,
-            () = too_many.notified() => {
-                let cause: Box<dyn Error + Send + Sync> = "too many interim answers".into();
-                Err(NetError::Closed { source: cause.into() })
-            }
-        }
+        Box::pin(async move { pool.send(&request).await })
     }
-}
-
-/// Counts the interim answers to a request, as there may be any number of them; notified when there are too many.
-fn watch_interim<B>(request: &mut Request<B>) -> Arc<Notify> {
-    let (count, too_many) = (AtomicUsize::new(0), Arc::new(Notify::new()));
-    let notify = Arc::clone(&too_many);
-    on_informational(request, move |_| {
-        if count.fetch_add(1, Ordering::Relaxed) == MAX_INTERIM {
-            notify.notify_one();
-        }
-    });
-    too_many
 }
 
 /// A shared client is a transport too.

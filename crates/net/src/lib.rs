@@ -12,6 +12,7 @@ mod body;
 mod client;
 mod connector;
 mod error;
+mod http1;
 #[cfg(feature = "test-util")]
 mod memory;
 mod pool;

@@ -1,34 +1,29 @@
 //! Connections to hosts: opened when needed, and used again while they are good.
 //!
-//! An HTTP/1 connection has no task of its own. It is driven by whoever waits for the answer, in the same task: handing
-//! each piece of an answer from one task to another took as long as reading it. It follows that an exchange that is
-//! given up closes its connection, and that nobody watches a connection that lies idle: it is looked at before it is used
-//! again, and closed after a while. An HTTP/2 connection carries many exchanges, so it has a task.
+//! An HTTP/1 connection has no task of its own ([`Connection`]). It is driven by whoever waits for the answer, in the same
+//! task: handing each piece of an answer from one task to another took as long as reading it. It follows that an exchange
+//! that is given up closes its connection, and that nobody watches a connection that lies idle: it is looked at before it is
+//! used again, and closed after a while. An HTTP/2 connection carries many exchanges, so it has a task.
 
 use std::{
-    collections::HashMap,
+    cmp::Ordering,
+    collections::BTreeMap,
     fmt,
-    future::poll_fn,
-    hash::{Hash, Hasher},
-    pin::{Pin, pin},
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::Duration,
 };
 
 use bytes::Bytes;
 use http::{
-    HeaderValue, Request, Response, Uri,
-    header::{Entry, HOST},
-    uri::{Authority, PathAndQuery, Scheme},
+    HeaderName, HeaderValue, Request, Response, Uri,
+    header::{ACCEPT_ENCODING, USER_AGENT},
+    uri::{Authority, Scheme},
 };
 use http_body_util::Full;
-use hyper::{
-    body::Incoming,
-    client::conn::{TrySendError, http1, http2},
-};
+use hyper::client::conn::http2;
 use hyper_util::{
     client::legacy::connect::Connection as _,
-    rt::{TokioExecutor, TokioTimer},
+    rt::{TokioExecutor, TokioIo, TokioTimer},
 };
 use tokio::{
     task::JoinSet,
@@ -39,13 +34,12 @@ use tower::Service as _;
 use crate::{
     NetBody, NetError,
     connector::{Dialed, Dialer},
+    http1::Connection,
 };
 
 mod answer;
-mod quiet;
 
-use answer::Answer;
-use quiet::Quiet;
+pub(crate) use answer::Answer;
 
 /// How many idle connections to one host are kept; what comes back beyond that is closed. A burst of calls should find
 /// them all again, and a host does not hold more of our sockets than that.
@@ -73,44 +67,51 @@ pub(crate) struct PoolConfig {
 #[derive(Clone, Eq)]
 struct Place(Scheme, Authority);
 
-/// Places are compared as they are written. Authorities fold case, character by character, which took longer than the rest
-/// of finding a connection; in URLs hosts are in lower case, and one that is not is a place of its own.
+impl Place {
+    /// Places are compared as they are written. Authorities fold case, character by character, which took longer than the
+    /// rest of finding a connection; in URLs hosts are in lower case, and one that is not is a place of its own.
+    fn written(&self) -> (&str, &str) {
+        (self.1.as_str(), self.0.as_str())
+    }
+}
+
 impl PartialEq for Place {
     fn eq(&self, other: &Self) -> bool {
-        self.0 == other.0 && self.1.as_str() == other.1.as_str()
+        self.written() == other.written()
     }
 }
 
-impl Hash for Place {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write(self.1.as_str().as_bytes());
-        state.write_u8(u8::from(self.0 == Scheme::HTTPS));
+impl Ord for Place {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.written().cmp(&other.written())
     }
 }
 
-/// An HTTP/1 connection: how to ask, and what must be polled for anything to happen.
+impl PartialOrd for Place {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// An HTTP/1 connection.
 struct Line {
-    sender: http1::SendRequest<Body>,
-    connection: Open,
-    /// Wakes whoever waits for either.
-    quiet: Quiet,
+    connection: Connection<TokioIo<Dialed>>,
     /// What requests say in `Host`; `None` if that cannot be said.
     host: Option<HeaderValue>,
 }
 
-/// Boxed, since it is large and changes hands with each call.
-type Open = Box<http1::Connection<Dialed, Body>>;
-
 /// A way to send one request.
 enum Way {
-    Alone(Line),
+    /// Boxed, since it is large and changes hands with each call.
+    Alone(Box<Line>),
     Shared(http2::SendRequest<Body>),
 }
 
 /// Connections that wait to be used again.
 struct Shelf {
     idle_timeout: Duration,
-    places: Mutex<HashMap<Place, Kept>>,
+    /// In order rather than hashed: there are few, and names of hosts are soon told apart.
+    places: Mutex<BTreeMap<Place, Kept>>,
     /// The tasks of HTTP/2 connections, and the one that throws old connections away. They end with the pool.
     tasks: Mutex<JoinSet<()>>,
 }
@@ -119,7 +120,7 @@ struct Shelf {
 #[derive(Default)]
 struct Kept {
     /// The one that came back last is at the end, and is used first.
-    idle: Vec<(Instant, Line)>,
+    idle: Vec<(Instant, Box<Line>)>,
     /// Since when it was not asked for again, and how to use it.
     shared: Option<(Instant, http2::SendRequest<Body>)>,
 }
@@ -141,61 +142,61 @@ impl Pool {
 
     /// Sends a request and waits for the head of the answer. A kept connection that turns out to be closed before
     /// anything of the request was written makes room for the next one.
-    pub(crate) async fn send(&self, request: Request<Body>) -> Result<Response<NetBody>, NetError> {
-        let uri = request.uri().clone();
-        let place = match (uri.scheme(), uri.authority()) {
+    pub(crate) async fn send(
+        &self,
+        request: &Request<Bytes>,
+    ) -> Result<Response<NetBody>, NetError> {
+        let place = match (request.uri().scheme(), request.uri().authority()) {
             (Some(scheme), Some(authority)) => Place(scheme.clone(), authority.clone()),
             (_, None) | (None, _) => {
                 return Err(NetError::Unusable { reason: "the url is not absolute" });
             }
         };
-        let mut request = request;
-        while let Some(way) = self.shelf.take(&place) {
-            match self.send_over(way, request, &uri, &place).await {
-                Ok(response) => return Ok(response),
-                Err(mut failed) => match failed.take_message() {
-                    Some(unsent) => request = unsent,
-                    None => return Err(NetError::closed(failed.into_error())),
-                },
+        loop {
+            let (way, is_new) = match self.shelf.take(&place) {
+                Some(way) => (way, false),
+                // Boxed, since it is large and rare: every call would carry the room for it.
+                None => (Box::pin(self.dial(request.uri(), &place)).await?, true),
+            };
+            let mut sender = match way {
+                Way::Alone(line) => return self.send_over(line, request, place).await,
+                Way::Shared(sender) => sender,
+            };
+            let mut request = request.clone().map(Full::new);
+            for (name, value) in defaults() {
+                request.headers_mut().entry(name).or_insert(value);
+            }
+            match Box::pin(sender.try_send_request(request)).await {
+                Ok(response) => return Ok(response.map(NetBody::new)),
+                Err(mut failed) => {
+                    let has_left = failed.take_message().is_none();
+                    if has_left || is_new {
+                        return Err(NetError::closed(failed.into_error()));
+                    }
+                }
             }
         }
-        // Boxed, since it is large and rare: every call would carry the room for it.
-        let way = Box::pin(self.dial(&uri, &place)).await?;
-        self.send_over(way, request, &uri, &place)
-            .await
-            .map_err(|failed| NetError::closed(failed.into_error()))
     }
 
     async fn send_over(
         &self,
-        way: Way,
-        mut request: Request<Body>,
-        uri: &Uri,
-        place: &Place,
-    ) -> Result<Response<NetBody>, TrySendError<Request<Body>>> {
-        match way {
-            Way::Shared(mut sender) => {
-                *request.uri_mut() = uri.clone();
-                Ok(sender.try_send_request(request).await?.map(NetBody::new))
-            }
-            Way::Alone(line) => {
-                address(&mut request, uri, line.host.as_ref());
-                let (response, line) = line.exchange(request).await?;
-                let home = (Arc::clone(&self.shelf), place.clone());
-                Ok(response.map(|incoming| NetBody::new(Answer::new(incoming, line, home))))
-            }
-        }
+        mut line: Box<Line>,
+        request: &Request<Bytes>,
+        place: Place,
+    ) -> Result<Response<NetBody>, NetError> {
+        let Line { connection, host } = &mut *line;
+        let sent = connection.exchange(request, host.as_ref(), &defaults()).await;
+        let (response, rest) = sent.map_err(NetError::closed)?;
+        let home = (Arc::clone(&self.shelf), place);
+        Ok(response.map(|()| NetBody::of_answer(Answer::new(rest, line, home))))
     }
 
     async fn dial(&self, uri: &Uri, place: &Place) -> Result<Way, NetError> {
         tracing::debug!(host = place.1.host(), "connecting");
         let stream = self.dialer.clone().call(uri.clone()).await?;
         if !stream.connected().is_negotiated_h2() {
-            let (sender, connection) =
-                http1::Builder::new().handshake(stream).await.map_err(NetError::closed)?;
-            let connection = Box::new(connection);
-            let line = Line { sender, connection, quiet: Quiet::default(), host: host_of(uri) };
-            return Ok(Way::Alone(line));
+            let connection = Connection::new(TokioIo::new(stream));
+            return Ok(Way::Alone(Box::new(Line { connection, host: host_of(uri) })));
         }
         let (sender, connection) =
             self.multiplex.handshake(stream).await.map_err(NetError::closed)?;
@@ -207,13 +208,11 @@ impl Pool {
     }
 }
 
-/// Writes the target as HTTP/1 wants it: the path, and the host in a header of its own.
-fn address(request: &mut Request<Body>, uri: &Uri, host: Option<&HeaderValue>) {
-    let path = uri.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
-    *request.uri_mut() = path.into();
-    if let (Entry::Vacant(place), Some(host)) = (request.headers_mut().entry(HOST), host) {
-        place.insert(host.clone());
-    }
+/// What requests say of us unless they say it themselves. Nothing here unpacks an answer.
+fn defaults() -> [(HeaderName, HeaderValue); 2] {
+    const AGENT: HeaderValue =
+        HeaderValue::from_static(concat!("volcanic/", env!("CARGO_PKG_VERSION")));
+    [(USER_AGENT, AGENT), (ACCEPT_ENCODING, HeaderValue::from_static("identity"))]
 }
 
 /// The host as a header names it: with the port, unless that goes without saying.
@@ -223,35 +222,6 @@ fn host_of(uri: &Uri) -> Option<HeaderValue> {
     match uri.port_u16() {
         Some(port) if port != default => HeaderValue::try_from(format!("{host}:{port}")).ok(),
         Some(_) | None => HeaderValue::from_str(host).ok(),
-    }
-}
-
-impl Line {
-    /// Sends a request and drives the connection until the head of the answer is there. `None` in place of the line if
-    /// the connection has ended by then.
-    async fn exchange(
-        self,
-        request: Request<Body>,
-    ) -> Result<(Response<Incoming>, Option<Self>), TrySendError<Request<Body>>> {
-        let Self { mut sender, connection, quiet, host } = self;
-        let mut connection = Some(connection);
-        let mut response = pin!(sender.try_send_request(request));
-        let response = poll_fn(|context| {
-            quiet.poll(context, |context| {
-                // How it ended, the answer knows too.
-                connection.take_if(|open| Pin::new(open).poll(context).is_ready());
-                response.as_mut().poll(context)
-            })
-        })
-        .await?;
-        Ok((response, connection.map(|connection| Self { sender, connection, quiet, host })))
-    }
-
-    /// Lets the connection notice what has happened to it, and says whether it can be used.
-    fn is_usable(&mut self) -> bool {
-        let open = &mut self.connection;
-        let is_open = self.quiet.look(|context| Pin::new(open).poll(context)).is_pending();
-        is_open && self.sender.is_ready()
     }
 }
 
@@ -277,14 +247,14 @@ impl Shelf {
                 }
                 line
             };
-            if line.is_usable() {
+            if line.connection.is_quiet() {
                 return Some(Way::Alone(line));
             }
         }
     }
 
     /// Keeps a connection whose exchange is over.
-    fn put_back(self: &Arc<Self>, place: &Place, line: Line) {
+    fn put_back(self: &Arc<Self>, place: &Place, line: Box<Line>) {
         let mut places = self.places();
         let is_first = places.is_empty();
         let kept = places.entry(place.clone()).or_default();
@@ -356,7 +326,7 @@ impl Shelf {
         tasks.spawn(task);
     }
 
-    fn places(&self) -> MutexGuard<'_, HashMap<Place, Kept>> {
+    fn places(&self) -> MutexGuard<'_, BTreeMap<Place, Kept>> {
         self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

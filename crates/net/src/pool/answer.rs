@@ -1,101 +1,65 @@
 //! The body of an answer that drives its own connection.
 
 use std::{
-    pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},
 };
 
 use bytes::Bytes;
-use http_body::{Body, Frame, SizeHint};
-use hyper::body::Incoming;
 
 use super::{Line, Place, Shelf};
+use crate::{NetError, http1::Rest};
 
-/// The body of an answer over HTTP/1. Once it was read to its end the connection goes back to the shelf; dropped before
-/// that, it is closed.
-pub(super) struct Answer {
-    incoming: Incoming,
+/// The body of an answer over HTTP/1. Once all of it has come the connection goes back to the shelf; dropped before that, it
+/// is closed.
+pub(crate) struct Answer {
+    rest: Rest,
     /// `None` once the connection has ended or went back.
-    line: Option<Line>,
+    line: Option<Box<Line>>,
     home: (Arc<Shelf>, Place),
-    /// How the connection ended, if that was no good end.
-    failure: Option<hyper::Error>,
 }
 
 impl Answer {
-    pub(super) fn new(incoming: Incoming, line: Option<Line>, home: (Arc<Shelf>, Place)) -> Self {
-        Self { incoming, line, home, failure: None }
+    pub(super) fn new(rest: Rest, line: Box<Line>, home: (Arc<Shelf>, Place)) -> Self {
+        let mut answer = Self { rest, line: Some(line), home };
+        answer.put_back();
+        answer
     }
 
-    /// Lets the connection do what it can, and takes what that brings.
-    fn poll_driven(
+    /// Waits for the next piece; `None` at the end.
+    pub(crate) fn poll_chunk(
         &mut self,
-        mut line: Line,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        let Self { incoming, failure, .. } = self;
-        let Line { connection, quiet, .. } = &mut line;
-        let mut is_open = true;
-        let polled = quiet.poll(context, |context| {
-            let mut drive = |context: &mut Context<'_>| {
-                if is_open && let Poll::Ready(ended) = Pin::new(&mut *connection).poll(context) {
-                    is_open = false;
-                    *failure = ended.err();
-                }
-            };
-            // First what the connection has read, so that the body finds it there and need not be woken for it.
-            drive(context);
-            match Pin::new(&mut *incoming).poll_frame(context) {
-                Poll::Ready(frame) => Poll::Ready(frame),
-                Poll::Pending => {
-                    // Only now the connection knows that more is wanted.
-                    drive(context);
-                    Pin::new(&mut *incoming).poll_frame(context)
-                }
+    ) -> Poll<Option<Result<Bytes, NetError>>> {
+        let Some(line) = &mut self.line else { return Poll::Ready(None) };
+        match ready!(line.connection.poll_body(&mut self.rest, context)) {
+            Ok(data) => {
+                self.put_back();
+                Poll::Ready(if data.is_empty() { None } else { Some(Ok(data)) })
             }
-        });
-        self.line = is_open.then_some(line);
-        polled
+            Err(error) => {
+                self.line = None;
+                Poll::Ready(Some(Err(NetError::closed(error))))
+            }
+        }
     }
 
+    /// Whether nothing more comes.
+    pub(crate) fn is_over(&self) -> bool {
+        self.line.is_none()
+    }
+
+    /// How many bytes are still announced, at least.
+    pub(crate) fn announced(&self) -> u64 {
+        self.rest.announced()
+    }
+
+    /// Gives the connection away once the body has come.
     fn put_back(&mut self) {
-        if let Some(mut line) = self.line.take()
-            && line.is_usable()
-        {
+        let Some(line) = self.line.take_if(|_| self.rest.is_over()) else { return };
+        if self.rest.keeps() {
             let (shelf, place) = &self.home;
             shelf.put_back(place, line);
         }
-    }
-}
-
-impl Body for Answer {
-    type Data = Bytes;
-    type Error = hyper::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        let frame = match self.line.take() {
-            Some(line) => ready!(self.poll_driven(line, context)),
-            None => ready!(Pin::new(&mut self.incoming).poll_frame(context)),
-        };
-        if frame.is_some() {
-            return Poll::Ready(frame);
-        }
-        if let Some(failure) = self.failure.take() {
-            return Poll::Ready(Some(Err(failure)));
-        }
-        self.put_back();
-        Poll::Ready(None)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.incoming.is_end_stream() && self.line.is_none()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.incoming.size_hint()
     }
 }
