@@ -16,6 +16,7 @@ use super::{
 use crate::{AgentBinding, AgentProtocol, ClientError};
 
 /// How one agent is spoken to.
+#[expect(clippy::large_enum_variant, reason = "one for each agent, and it stays where it is")]
 pub(super) enum Binding {
     JsonRpc(JsonRpc),
     HttpJson(HttpJson),

@@ -1,10 +1,9 @@
 //! The agent's card: where it is, and which of its interfaces is used.
 
-use std::error::Error;
+use std::{error::Error, pin::pin};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Request, StatusCode, header};
-use tokio::time::Instant;
 use url::Url;
 use volcanic_a2a_types::{
     AGENT_CARD_PATH, AgentCard, AgentInterface, BINDING_HTTP_JSON, BINDING_JSONRPC,
@@ -100,14 +99,17 @@ async fn ask(
     if let Some(validators) = validators {
         headers.extend(validators.clone());
     }
-    let deadline = Instant::now() + line.config.card_timeout;
-    let response = line.open(request, CallKind::Call, deadline).await?;
+    line.within(line.config.card_timeout, pin!(exchange(line, &url, request))).await
+}
+
+async fn exchange(line: &Line, url: &Url, request: Request<Bytes>) -> Result<Answer, ClientError> {
+    let response = line.open(request, CallKind::Call).await?;
     let status = response.status();
     if status == StatusCode::NOT_MODIFIED {
         return Ok(Answer::Unchanged(response.into_parts().0.headers));
     }
     if status == StatusCode::NOT_FOUND {
-        return Err(line.card_error(format!("there is none at {}", shown(&url))));
+        return Err(line.card_error(format!("there is none at {}", shown(url))));
     }
     if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) && line.has_key() {
         let (agent, status) = (line.agent.clone(), status.as_u16());
@@ -117,7 +119,7 @@ async fn ask(
         return Err(line.status_error(status, response.headers()));
     }
     let (head, body) = response.into_parts();
-    let body = line.read(body, line.config.card_limit, deadline).await?;
+    let body = line.read(body, line.config.card_limit).await?;
     let text = String::from_utf8(body.into()).map_err(|error| invalid(line, &error))?;
     Ok(Answer::Card { headers: head.headers, text })
 }

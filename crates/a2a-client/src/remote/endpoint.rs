@@ -20,9 +20,6 @@ use crate::{AgentProtocol, ClientError, KeyError, frame::sanitize_remote_line};
 /// How much of a remote's error message is kept, in characters.
 pub(super) const MAX_MESSAGE: usize = 500;
 
-/// How many headers a request has, unless many are configured.
-const USUAL_HEADERS: usize = 10;
-
 /// The interface that an agent is called at.
 pub(super) struct Endpoint {
     pub(super) line: Arc<Line>,
@@ -50,8 +47,7 @@ impl Endpoint {
         let CallTarget { mut url, tenant, policy, is_trusted, protocol, binding: _, interface: _ } =
             target;
         url.set_fragment(None);
-        // Each request has a copy of it, to which some are added: room now spares each of them to sort it anew.
-        let mut headers = HeaderMap::with_capacity(USUAL_HEADERS);
+        let mut headers = HeaderMap::new();
         if is_trusted {
             line.add_headers(&mut headers);
             if let Some(key) = line.key() {
@@ -87,20 +83,35 @@ impl Endpoint {
         AnswerLimits { timeout: config.card_timeout, size: config.card_limit }
     }
 
-    /// A request with everything but its content.
+    /// The headers of a request.
+    pub(super) fn headers(
+        &self,
+        accept: &'static str,
+        content_type: Option<&'static str>,
+    ) -> HeaderMap {
+        let mut headers = self.headers.clone();
+        headers.insert(header::ACCEPT, HeaderValue::from_static(accept));
+        if let Some(content_type) = content_type {
+            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+        }
+        headers
+    }
+
+    /// A request with its [headers](Self::headers) that goes only where this endpoint may be.
     pub(super) fn request(
         &self,
         method: Method,
         uri: Uri,
-        accept: &'static str,
+        headers: HeaderMap,
         body: Bytes,
     ) -> Request<Bytes> {
         let mut request = Request::new(body);
         *request.method_mut() = method;
         *request.uri_mut() = uri;
-        *request.headers_mut() = self.headers.clone();
-        request.headers_mut().insert(header::ACCEPT, HeaderValue::from_static(accept));
-        request.extensions_mut().insert(self.policy);
+        *request.headers_mut() = headers;
+        if self.policy != GuardPolicy::default() {
+            request.extensions_mut().insert(self.policy);
+        }
         request
     }
 }

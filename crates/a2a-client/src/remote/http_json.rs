@@ -1,11 +1,10 @@
 //! The HTTP+JSON binding of A2A 1.0.
 
-use std::sync::Arc;
+use std::{pin::pin, sync::Arc};
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri, header, response};
+use http::{HeaderMap, Method, Request, StatusCode, Uri, response};
 use serde::de::Error as _;
-use tokio::time::Instant;
 use volcanic_a2a_types::{
     A2aErrorKind, FromWire, HttpError, HttpVerb, MEDIA_TYPE_A2A_JSON, MEDIA_TYPE_EVENT_STREAM,
     Route, StreamResponse, WireLimits,
@@ -45,12 +44,15 @@ impl HttpJson {
         let line = &self.endpoint.line;
         let route = operation.route();
         let request = self.request(operation, &route, method(route.verb()), ACCEPT_JSON)?;
-        let deadline = Instant::now() + limits.timeout;
-        let (head, body) = line.open(request, CallKind::Call, deadline).await?.into_parts();
-        if matches!(head.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
-            return Err(line.status_error(head.status, &head.headers));
-        }
-        let body = line.read_answer(&head, body, limits.size, deadline).await?;
+        let answer = pin!(async {
+            let (head, body) = line.open(request, CallKind::Call).await?.into_parts();
+            if matches!(head.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+                return Err(line.status_error(head.status, &head.headers));
+            }
+            let body = line.read_answer(&head, body, limits.size).await?;
+            Ok((head, body))
+        });
+        let (head, body) = line.within(limits.timeout, answer).await?;
         if head.status.is_success() {
             read_answer(line, &body).map_err(|error| {
                 let answer = str::from_utf8(&body).unwrap_or_default();
@@ -70,16 +72,18 @@ impl HttpJson {
     ) -> Result<Events, ClientError> {
         let route = operation.route();
         let limits = self.endpoint.call_limits();
-        let deadline = Instant::now() + limits.timeout;
-        let posted = self.try_stream(operation, &route, Method::POST, limits, deadline).await;
-        let Err(refusal) = posted else { return posted };
-        if !(matches!(route, Route::SubscribeToTask(_)) && is_of_the_verb(&refusal)) {
-            return Err(refusal);
-        }
-        match self.try_stream(operation, &route, Method::GET, limits, deadline).await {
-            Err(error) if is_of_the_verb(&error) => Err(refusal),
-            got => got,
-        }
+        let opening = pin!(async {
+            let posted = self.try_stream(operation, &route, Method::POST, limits).await;
+            let Err(refusal) = posted else { return posted };
+            if !(matches!(route, Route::SubscribeToTask(_)) && is_of_the_verb(&refusal)) {
+                return Err(refusal);
+            }
+            match self.try_stream(operation, &route, Method::GET, limits).await {
+                Err(error) if is_of_the_verb(&error) => Err(refusal),
+                got => got,
+            }
+        });
+        self.endpoint.line.within(limits.timeout, opening).await
     }
 
     async fn try_stream<O: Operation>(
@@ -88,18 +92,17 @@ impl HttpJson {
         route: &Route,
         method: Method,
         limits: AnswerLimits,
-        deadline: Instant,
     ) -> Result<Events, ClientError> {
         let line = &self.endpoint.line;
         let request = self.request(operation, route, method, MEDIA_TYPE_EVENT_STREAM)?;
-        let (head, body) = line.open(request, CallKind::Stream, deadline).await?.into_parts();
+        let (head, body) = line.open(request, CallKind::Stream).await?.into_parts();
         if head.status.is_success() && is_event_stream(&head.headers) {
             return Ok(Events::new(Arc::clone(line), body, |line, name, data, read| {
                 read.event = Some(read_event(line, name, data)?);
                 Ok(())
             }));
         }
-        Err(self.no_stream(&head, body, limits, deadline).await)
+        Err(self.no_stream(&head, body, limits).await)
     }
 
     async fn no_stream(
@@ -107,13 +110,12 @@ impl HttpJson {
         head: &response::Parts,
         body: NetBody,
         limits: AnswerLimits,
-        deadline: Instant,
     ) -> ClientError {
         let line = &self.endpoint.line;
         if matches!(head.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
             return line.status_error(head.status, &head.headers);
         }
-        match line.read_answer(head, body, limits.size, deadline).await {
+        match line.read_answer(head, body, limits.size).await {
             Err(error) => error,
             Ok(body) if !head.status.is_success() => {
                 read_error(line, head.status, &head.headers, &body)
@@ -135,14 +137,12 @@ impl HttpJson {
             .ok_or_else(|| line.unexpected("it cannot be called at its address"))?;
         let has_body = method == Method::POST && !matches!(route, Route::SubscribeToTask(_));
         if !has_body {
-            return Ok(self.endpoint.request(method, uri, accept, Bytes::new()));
+            let headers = self.endpoint.headers(accept, None);
+            return Ok(self.endpoint.request(method, uri, headers, Bytes::new()));
         }
         let body = serde_json::to_vec(operation).map_err(|_| line.unwritable())?;
-        let mut request = self.endpoint.request(method, uri, accept, body.into());
-        request
-            .headers_mut()
-            .insert(header::CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE_A2A_JSON));
-        Ok(request)
+        let headers = self.endpoint.headers(accept, Some(MEDIA_TYPE_A2A_JSON));
+        Ok(self.endpoint.request(method, uri, headers, body.into()))
     }
 
     /// The interface's own query, which may be part of how the agent is reached, stays in front.

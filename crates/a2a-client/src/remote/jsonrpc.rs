@@ -1,14 +1,16 @@
 //! The JSON-RPC binding, of A2A 1.0 and in the dialect of 0.3.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri, header};
+use http::{HeaderMap, Method, Request, StatusCode, Uri};
 use serde_json::value::RawValue;
-use tokio::time::Instant;
 use volcanic_a2a_types::{
     FromWire, MEDIA_TYPE_EVENT_STREAM, MEDIA_TYPE_JSON, RpcDecodeError, RpcError, RpcId,
     RpcOutcome, RpcRequest, RpcResponse, StreamResponse, WireLimits, v03,
@@ -30,6 +32,10 @@ pub(super) struct JsonRpc {
     uri: Uri,
     dialect: AgentProtocol,
     last_id: AtomicU64,
+    /// What requests carry whose answer is one object.
+    call_headers: HeaderMap,
+    /// What requests carry whose answer is a stream.
+    stream_headers: HeaderMap,
 }
 
 /// One request on its way.
@@ -43,7 +49,11 @@ impl JsonRpc {
         let uri = endpoint.url.as_str().parse().map_err(|_| {
             endpoint.line.card_error("its interface has an address that cannot be used")
         })?;
-        Ok(Self { endpoint, uri, dialect, last_id: AtomicU64::new(0) })
+        let headers = |accept| endpoint.headers(accept, Some(MEDIA_TYPE_JSON));
+        let (call_headers, stream_headers) =
+            (headers(MEDIA_TYPE_JSON), headers(MEDIA_TYPE_EVENT_STREAM));
+        let last_id = AtomicU64::new(0);
+        Ok(Self { endpoint, uri, dialect, last_id, call_headers, stream_headers })
     }
 
     pub(super) fn dialect(&self) -> AgentProtocol {
@@ -57,25 +67,27 @@ impl JsonRpc {
         limits: AnswerLimits,
     ) -> Result<O::Answer, ClientError> {
         let line = &self.endpoint.line;
-        let exchange = self.exchange(operation, MEDIA_TYPE_JSON)?;
-        let deadline = Instant::now() + limits.timeout;
-        let response = line.open(exchange.request, CallKind::Call, deadline).await?;
-        let (head, body) = response.into_parts();
-        if matches!(head.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
-            return Err(line.status_error(head.status, &head.headers));
-        }
-        let body = line.read_answer(&head, body, limits.size, deadline).await?;
+        let Exchange { id, request } = self.exchange(operation, &self.call_headers)?;
+        let answer = pin!(async {
+            let (head, body) = line.open(request, CallKind::Call).await?.into_parts();
+            if matches!(head.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+                return Err(line.status_error(head.status, &head.headers));
+            }
+            let body = line.read_answer(&head, body, limits.size).await?;
+            Ok((head, body))
+        });
+        let (head, body) = line.within(limits.timeout, answer).await?;
         if self.dialect == AgentProtocol::V1
             && head.status.is_success()
             && let Ok(response) = str::from_utf8(&body)
         {
             let mut answer = None;
-            O::Answer::fill_from_response(&mut answer, response, &exchange.id);
+            O::Answer::fill_from_response(&mut answer, response, &id);
             if let Some(answer) = answer {
                 return Ok(answer);
             }
         }
-        let answer = self.decode(O::METHOD, &exchange.id, head.status, &head.headers, &body)?;
+        let answer = self.decode(O::METHOD, &id, head.status, &head.headers, &body)?;
         read_result(line, self.dialect, answer)
             .map_err(|error| glimpse::beside(error, self.dialect, answer.get(), &operation.asked()))
     }
@@ -85,30 +97,30 @@ impl JsonRpc {
         &self,
         operation: &O,
     ) -> Result<Events, ClientError> {
-        let exchange = self.exchange(operation, MEDIA_TYPE_EVENT_STREAM)?;
-        let line = &self.endpoint.line;
+        let Exchange { id, request } = self.exchange(operation, &self.stream_headers)?;
+        let (line, dialect) = (&self.endpoint.line, self.dialect);
         let limits = self.endpoint.call_limits();
-        let deadline = Instant::now() + limits.timeout;
-        let response = line.open(exchange.request, CallKind::Stream, deadline).await?;
-        let (head, body) = response.into_parts();
-        if head.status.is_success() && is_event_stream(&head.headers) {
-            let (id, dialect) = (exchange.id, self.dialect);
-            return Ok(Events::new(Arc::clone(line), body, move |line, _, data, read| {
-                read_event(line, dialect, O::METHOD, &id, data, read)
-            }));
-        }
-        if matches!(head.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
-            return Err(line.status_error(head.status, &head.headers));
-        }
-        let body = line.read_answer(&head, body, limits.size, deadline).await?;
-        self.decode(O::METHOD, &exchange.id, head.status, &head.headers, &body)?;
-        Err(line.unexpected("it is not a stream of events"))
+        let opening = pin!(async {
+            let (head, body) = line.open(request, CallKind::Stream).await?.into_parts();
+            if head.status.is_success() && is_event_stream(&head.headers) {
+                return Ok(Events::new(Arc::clone(line), body, move |line, _, data, read| {
+                    read_event(line, dialect, O::METHOD, &id, data, read)
+                }));
+            }
+            if matches!(head.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+                return Err(line.status_error(head.status, &head.headers));
+            }
+            let body = line.read_answer(&head, body, limits.size).await?;
+            self.decode(O::METHOD, &id, head.status, &head.headers, &body)?;
+            Err(line.unexpected("it is not a stream of events"))
+        });
+        line.within(limits.timeout, opening).await
     }
 
     fn exchange<O: Operation>(
         &self,
         operation: &O,
-        accept: &'static str,
+        headers: &HeaderMap,
     ) -> Result<Exchange, ClientError> {
         let line = &self.endpoint.line;
         let id = RpcId::from(self.last_id.fetch_add(1, Ordering::Relaxed) + 1);
@@ -123,10 +135,8 @@ impl JsonRpc {
             }
         };
         let body = body.map_err(|_| line.unwritable())?;
-        let mut request = self.endpoint.request(Method::POST, self.uri.clone(), accept, body);
-        request
-            .headers_mut()
-            .insert(header::CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE_JSON));
+        let headers = headers.clone();
+        let request = self.endpoint.request(Method::POST, self.uri.clone(), headers, body);
         Ok(Exchange { id, request })
     }
 

@@ -1,10 +1,10 @@
 //! The way to one agent: transport, limits, and what is sent along to the origin it is configured for.
 
-use std::sync::Arc;
+use std::{pin::Pin, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, header, response};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::timeout;
 use url::Url;
 use volcanic_base::Secret;
 use volcanic_net::{CallKind, NetBody, Transport, retry_after_by_date};
@@ -90,19 +90,26 @@ impl Line {
         error.masked(&self.scrubber)
     }
 
-    /// Sends a request and waits for the head of the answer.
+    /// Does what may take so long at most. It is pinned already, since it is large and each layer would move it.
+    pub(super) async fn within<T>(
+        &self,
+        limit: Duration,
+        work: Pin<&mut impl Future<Output = Result<T, ClientError>>>,
+    ) -> Result<T, ClientError> {
+        timeout(limit, work).await.unwrap_or_else(|_| Err(self.timed_out()))
+    }
+
+    /// Sends a request and waits for the head of the answer, [within](Self::within) a time.
     pub(super) async fn open(
         &self,
         request: Request<Bytes>,
         kind: CallKind,
-        deadline: Instant,
     ) -> Result<Response<NetBody>, ClientError> {
         // Of what is shared: that a shared transport is one too would put another box around the future.
         let transport = &*self.transport;
-        match timeout_at(deadline, transport.send(request, kind)).await {
-            Ok(Ok(response)) => self.uncompressed(response),
-            Ok(Err(error)) => Err(ClientError::from_net(&self.agent, error)),
-            Err(_) => Err(self.timed_out()),
+        match transport.send(request, kind).await {
+            Ok(response) => self.uncompressed(response),
+            Err(error) => Err(ClientError::from_net(&self.agent, error)),
         }
     }
 
@@ -122,30 +129,23 @@ impl Line {
         }
     }
 
-    /// Reads a whole body, without our secrets.
-    pub(super) async fn read(
-        &self,
-        body: NetBody,
-        limit: usize,
-        deadline: Instant,
-    ) -> Result<Bytes, ClientError> {
-        match timeout_at(deadline, body.collect(limit)).await {
-            Ok(Ok(bytes)) => Ok(self.scrubber.scrub(unmarked(bytes))),
-            Ok(Err(error)) => Err(ClientError::from_net(&self.agent, error)),
-            Err(_) => Err(self.timed_out()),
+    /// Reads a whole body, without our secrets, [within](Self::within) a time.
+    pub(super) async fn read(&self, body: NetBody, limit: usize) -> Result<Bytes, ClientError> {
+        match body.collect(limit).await {
+            Ok(bytes) => Ok(self.scrubber.scrub(unmarked(bytes))),
+            Err(error) => Err(ClientError::from_net(&self.agent, error)),
         }
     }
 
-    /// Reads the whole body of an answer, without our secrets. Of one that is no success there may be more than is read; its
-    /// status tells enough then.
+    /// Reads the whole body of an answer, without our secrets, [within](Self::within) a time. Of one that is no success there
+    /// may be more than is read; its status tells enough then.
     pub(super) async fn read_answer(
         &self,
         head: &response::Parts,
         body: NetBody,
         limit: usize,
-        deadline: Instant,
     ) -> Result<Bytes, ClientError> {
-        match self.read(body, limit, deadline).await {
+        match self.read(body, limit).await {
             Err(ClientError::TooLarge { .. }) if !head.status.is_success() => {
                 Err(self.status_error(head.status, &head.headers))
             }
