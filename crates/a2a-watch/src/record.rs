@@ -47,9 +47,9 @@ impl WatchId {
         Self(id.into())
     }
 
-    /// Makes a new id.
-    pub fn random(chance: &Chance) -> Self {
-        Self(chance.uuid().simple().to_string().into())
+    /// Makes a new id. Those of one time lie side by side in an index, so a commit of many has few pages.
+    pub fn random(chance: &Chance, at: Timestamp) -> Self {
+        Self(chance.uuid_at(at).simple().to_string().into())
     }
 
     /// The id.

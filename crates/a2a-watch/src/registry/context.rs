@@ -15,6 +15,7 @@ use volcanic_a2a_client::{
     AGENTS_FILE, AgentEntry, AgentsFile, AgentsFileError, ClientError, KeyResolver, RemoteAgent,
     read_agents,
 };
+use volcanic_a2a_types::MessageId;
 use volcanic_base::{Chance, Clock, ConfinedDir, Secret};
 use volcanic_net::Transport;
 
@@ -130,6 +131,11 @@ impl Context {
         let clock = WatchClock::new(Arc::clone(&deps.clock));
         let (connections, files) = (Mutex::default(), Mutex::default());
         Self { config, deps, clock, stop, connects, connections, files }
+    }
+
+    /// The id of a new message, made as those of watches are.
+    pub(super) fn new_message_id(&self) -> MessageId {
+        self.deps.chance.uuid_at(self.deps.clock.now()).to_string().into()
     }
 
     /// What the next push config carries, when somebody listens for pushes.

@@ -354,7 +354,7 @@ fn watch(
         hops: listed.hops,
         source_ref: listed.source_ref,
         ..WatchRecord::begun(
-            WatchId::random(&context.deps.chance),
+            WatchId::random(&context.deps.chance, context.deps.clock.now()),
             target.clone(),
             workspace.to_owned(),
             (listed.agent, origin),

@@ -68,7 +68,7 @@ impl Registry {
 
     fn refuse(&mut self, command: Command) {
         if let Command::Send(command) = command {
-            let message_id = MessageId::from(self.context.deps.chance.uuid().to_string());
+            let message_id = self.context.new_message_id();
             self.refuse_late(*command, &message_id, SendError::Stopped, false);
         }
     }

@@ -339,7 +339,7 @@ fn new_watch(
         source_ref: send.source_ref.clone(),
         message_id: Some(send.message_id.clone()),
         ..WatchRecord::begun(
-            WatchId::random(&context.deps.chance),
+            WatchId::random(&context.deps.chance, context.deps.clock.now()),
             send.target.clone(),
             send.workspace.clone(),
             (send.agent.clone(), send.origin.clone()),

@@ -51,7 +51,7 @@ impl Registry {
             .as_ref()
             .and_then(|id| self.watches.get(id))
             .map(|followed| followed.watch.record().clone());
-        let message_id = MessageId::from(self.context.deps.chance.uuid().to_string());
+        let message_id = self.context.new_message_id();
         self.open_sends.insert(message_id.clone());
         let context = Arc::clone(&self.context);
         let span =

@@ -171,7 +171,7 @@ async fn home(chance: &Chance) -> (Home, Vec<WatchRecord>) {
 
 fn record(home: &Home, agent: usize, number: usize, chance: &Chance) -> WatchRecord {
     WatchRecord {
-        id: WatchId::random(chance),
+        id: WatchId::random(chance, Timestamp::now()),
         target: WatchTarget::new(target().as_str()),
         workspace: home.workspace(),
         agent: format!("a{agent}"),
