@@ -11,11 +11,12 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 use volcanic_base::create_folders;
 
 /// The formats, oldest first; a database of format `n` has run the first `n` of them.
-const MIGRATIONS: [&str; 4] = [
+const MIGRATIONS: [&str; 5] = [
     include_str!("schema/v1.sql"),
     include_str!("schema/v2.sql"),
     include_str!("schema/v3.sql"),
     include_str!("schema/v4.sql"),
+    include_str!("schema/v5.sql"),
 ];
 
 /// Marks the file as ours: "Volc".

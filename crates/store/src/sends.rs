@@ -8,6 +8,7 @@ use volcanic_a2a_watch::{MAX_ANSWERED, SendRecord, SendState, WatchRecord, Watch
 
 use crate::error::DbError;
 use crate::rows::{broken, count, optional_id, optional_time, path, path_bytes, time};
+use crate::watches::note_workspace;
 use crate::writer::WriteScope;
 
 /// Keeps a send whose message id is new; `false` when it counts against a bound that is reached.
@@ -26,6 +27,7 @@ pub(crate) fn begin(
             return Ok(false);
         }
     }
+    note_workspace(scope, &send.workspace)?;
     let mut statement = scope.connection.prepare_cached(
         "INSERT INTO sends (
              message_id, target, workspace, agent, origin, context_id, task_id, hops, source_ref, started_at, state,

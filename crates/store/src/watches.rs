@@ -82,6 +82,7 @@ fn twin(scope: &WriteScope<'_>, given: &WatchRecord) -> Result<Option<WatchRecor
 }
 
 fn insert(scope: &WriteScope<'_>, given: &WatchRecord) -> Result<WatchRecord, DbError> {
+    note_workspace(scope, &given.workspace)?;
     let mut insert = scope.connection.prepare_cached(
         "INSERT INTO watches (
              id, epoch, target, workspace, agent, origin, task_id, context_id, push_token, source, started_at, state,
@@ -145,12 +146,14 @@ pub(crate) fn update(
 /// The watches that are not done, or have to go on, oldest first.
 pub(crate) fn live(connection: &Connection) -> Result<Vec<WatchRecord>, DbError> {
     let mut statement = connection.prepare_cached(
-        "SELECT * FROM watches WHERE state <> 'done'
-         UNION ALL SELECT * FROM watches WHERE state = 'done' AND continuations > followed
-         ORDER BY place",
+        "SELECT * FROM watches INDEXED BY watches_live_task WHERE state <> 'done'
+         UNION ALL SELECT * FROM watches WHERE state = 'done' AND continuations > followed",
     )?;
-    let watches = statement.query_map([], watch)?;
-    watches.map(|watch| with_answers(connection, watch?)).collect()
+    let watches = statement.query_map([], |row| Ok((row.get::<_, i64>("place")?, watch(row)?)))?;
+    let mut watches: Vec<_> = watches.collect::<Result<_, _>>()?;
+    // SQLite would sort what does not fit into its cache in a file.
+    watches.sort_unstable_by_key(|(place, _)| *place);
+    watches.into_iter().map(|(_, watch)| with_answers(connection, watch)).collect()
 }
 
 /// One watch, whatever its state.
@@ -162,10 +165,18 @@ pub(crate) fn find(connection: &Connection, id: &WatchId) -> Result<Option<Watch
 
 /// Whether anything was ever kept for a workspace.
 pub(crate) fn knows_workspace(connection: &Connection, workspace: &Path) -> Result<bool, DbError> {
-    let mut statement = connection.prepare_cached(
-        "SELECT EXISTS (SELECT 1 FROM sends WHERE workspace = ?1) OR EXISTS (SELECT 1 FROM watches WHERE workspace = ?1)",
-    )?;
+    let mut statement =
+        connection.prepare_cached("SELECT EXISTS (SELECT 1 FROM workspaces WHERE path = ?1)")?;
     Ok(statement.query_row([path_bytes(workspace)], |row| row.get(0))?)
+}
+
+/// Notes that something is kept for a workspace, which no watch and no send ever leaves.
+pub(crate) fn note_workspace(scope: &WriteScope<'_>, workspace: &Path) -> Result<(), DbError> {
+    let mut statement = scope
+        .connection
+        .prepare_cached("INSERT INTO workspaces (path) VALUES (?1) ON CONFLICT DO NOTHING")?;
+    statement.execute([path_bytes(workspace)])?;
+    Ok(())
 }
 
 /// Hands a watch's columns, and `more`, to a statement.

@@ -100,9 +100,9 @@ fn newer_format_is_refused_by_name_and_left_alone() {
     drop(connection);
     let before = std::fs::read(&path).unwrap();
     let error = open(&path).unwrap_err();
-    assert!(matches!(error, StoreOpenError::Newer { found: 7, known: 4, .. }));
+    assert!(matches!(error, StoreOpenError::Newer { found: 7, known: 5, .. }));
     let expected = format!(
-        "`{}` has format 7, this version knows formats up to 4: use a newer version",
+        "`{}` has format 7, this version knows formats up to 5: use a newer version",
         path.display()
     );
     assert_eq!(error.to_string(), expected);
@@ -178,19 +178,22 @@ async fn database_of_the_first_format_is_brought_up_to_date_with_what_it_holds()
                  '[]', '', 0, 0, 0, 0
              );
              INSERT INTO sends (message_id, target, workspace, agent, origin, hops, started_at, state)
-             VALUES ('m1', '42', x'2f77', 'bot', 'https://bot.example', 0, '2026-11-30T12:00:00Z', 'sending');",
+             VALUES ('m1', '42', x'2f73656e74', 'bot', 'https://bot.example', 0, '2026-11-30T12:00:00Z', 'sending');",
         )
         .unwrap();
     drop(connection);
     assert!(matches!(
         Store::open_read_only(&path),
-        Err(StoreOpenError::Older { found: 1, known: 4, .. })
+        Err(StoreOpenError::Older { found: 1, known: 5, .. })
     ));
     let store = open(&path).unwrap();
     let watches = store.live().await.unwrap();
     assert_eq!((watches.len(), watches[0].epoch, watches[0].continuations), (1, 3, 0));
     let send = &store.open_sends().await.unwrap()[0];
     assert_eq!((send.sought_since, &send.answered), (None, &None));
+    assert!(store.knows_workspace(Path::new("/w")).await.unwrap());
+    assert!(store.knows_workspace(Path::new("/sent")).await.unwrap());
+    assert!(!store.knows_workspace(Path::new("/other")).await.unwrap());
 }
 
 #[test]

@@ -332,7 +332,7 @@ fn reading_command_creates_nothing() {
     std::fs::write(&path, "").unwrap();
     assert!(matches!(
         Store::open_read_only(&path).unwrap_err(),
-        StoreOpenError::Older { found: 0, known: 4, .. }
+        StoreOpenError::Older { found: 0, known: 5, .. }
     ));
     assert_eq!(std::fs::read(&path).unwrap(), b"");
 }
