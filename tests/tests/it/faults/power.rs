@@ -182,8 +182,10 @@ fn move_in(home: &Home, recorded: &Path) {
     let database = rusqlite::Connection::open(home.database()).unwrap();
     let old = Home::at(recorded.to_owned()).workspace();
     let (old, new) = (old.as_os_str().as_bytes().to_vec(), home.workspace());
-    for table in ["sends", "watches"] {
-        let sql = format!("UPDATE {table} SET workspace = ?1 WHERE workspace = ?2");
+    for (table, column) in
+        [("sends", "workspace"), ("watches", "workspace"), ("workspaces", "path")]
+    {
+        let sql = format!("UPDATE {table} SET {column} = ?1 WHERE {column} = ?2");
         // A state that was lost before its first commit has no tables.
         let moved = database.execute(&sql, (new.as_os_str().as_bytes(), &old));
         assert!(moved.is_ok() || !has_table(&database, table), "{moved:?}");
