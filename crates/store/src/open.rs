@@ -26,6 +26,10 @@ const APPLICATION_ID: i64 = 0x566f_6c63;
 /// commit of many writes has hundreds of pages.
 const LOG_PAGES: i64 = 4000;
 
+/// What a reading connection keeps of the database in memory, in KiB. The system has it as well, and a connection that once
+/// read everything would keep 2 MiB of that for ever.
+const READER_CACHE: i64 = 256;
+
 /// How long a statement waits for another process that holds the lock.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -160,7 +164,9 @@ pub(crate) fn connect_writer(path: &Path) -> rusqlite::Result<Connection> {
 
 /// A reading connection.
 pub(crate) fn connect_reader(path: &Path) -> rusqlite::Result<Connection> {
-    connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
+    let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    connection.pragma_update(None, "cache_size", -READER_CACHE)?;
+    Ok(connection)
 }
 
 fn connect(path: &Path, access: OpenFlags) -> rusqlite::Result<Connection> {
