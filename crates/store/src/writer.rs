@@ -35,7 +35,7 @@ const GROUP_LIMIT: usize = 256;
 /// those who wait already, instead of waiting for it. Otherwise askers fall into two halves that wait for each other.
 const CROWD: usize = 8;
 
-/// The longest such moment; it is no longer than a quarter of what the last commit took.
+/// The longest such moment; it is no longer than half of what the last commit took.
 const LONGEST_MOMENT: Duration = Duration::from_millis(5);
 
 /// How long the lock that another process holds is waited for before that is told. A backup takes less.
@@ -71,7 +71,7 @@ struct Shared {
     start: i64,
     places: Arc<Semaphore>,
     queue: Mutex<Queue>,
-    /// Tells a worker that waits for a moment what comes.
+    /// Tells a worker that waits for a moment that all came.
     came: Condvar,
     workers: TaskTracker,
     /// Whether another process has held the lock for longer than is untold.
@@ -91,6 +91,8 @@ struct Queue {
     waiting: VecDeque<Job>,
     /// Whether a worker is on it.
     busy: bool,
+    /// How many are to wait before a worker that waits for a moment is told.
+    wanted: usize,
 }
 
 impl Writer {
@@ -238,10 +240,14 @@ impl Shared {
     fn enqueue(shared: &Arc<Self>, job: Job) {
         let mut queue = lock(&shared.queue);
         queue.waiting.push_back(job);
+        let is_crowd = queue.waiting.len() >= queue.wanted;
         let begin = !std::mem::replace(&mut queue.busy, true);
         // A runtime that is stopping drops the shift at once, and that takes the lock again.
         drop(queue);
-        shared.came.notify_one();
+        // A worker that is woken for each of a crowd takes from it the time in which the others come.
+        if is_crowd {
+            shared.came.notify_one();
+        }
         if begin {
             let shift = Shift { shared: Arc::clone(shared), over: false };
             drop(shared.workers.spawn_blocking(move || shift.work()));
@@ -273,7 +279,8 @@ impl Shared {
         if wanted == 0 || moment.is_zero() {
             return;
         }
-        let queue = lock(&self.queue);
+        let mut queue = lock(&self.queue);
+        queue.wanted = wanted;
         let is_short = |queue: &mut Queue| queue.waiting.len() < wanted;
         let gathered = self.came.wait_timeout_while(queue, moment, is_short);
         drop(gathered.unwrap_or_else(PoisonError::into_inner));
@@ -419,7 +426,7 @@ impl Shift {
                 self.shared.run_group(&mut slot, &mut group);
             }
             let took = began.elapsed();
-            self.shared.gather(self.shared.crowd(answered), (took / 4).min(LONGEST_MOMENT));
+            self.shared.gather(self.shared.crowd(answered), (took / 2).min(LONGEST_MOMENT));
         }
         drop(slot);
         self.over = true;

@@ -235,7 +235,9 @@ async fn come(shared: &Arc<Shared>) {
 async fn crowd_that_was_answered_is_waited_for_until_it_is_back() {
     let bench = Bench::new().await;
     let shared = Arc::clone(&bench.writer.shared);
-    // No worker takes what comes.
+    // No worker takes what comes; the one that has just answered is still looking for more.
+    shared.workers.close();
+    shared.workers.wait().await;
     lock(&shared.queue).busy = true;
     come(&shared).await;
     assert_eq!(shared.crowd(CROWD - 1), 0, "few are not waited for");
