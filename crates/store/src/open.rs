@@ -22,10 +22,6 @@ const MIGRATIONS: [&str; 5] = [
 /// Marks the file as ours: "Volc".
 const APPLICATION_ID: i64 = 0x566f_6c63;
 
-/// How many pages the log has before they are written back into the database: 16 MiB. That takes two more flushes, and a
-/// commit of many writes has hundreds of pages.
-const LOG_PAGES: i64 = 4000;
-
 /// What a reading connection keeps of the database in memory, in KiB. The system has it as well, and a connection that once
 /// read everything would keep 2 MiB of that for ever.
 const READER_CACHE: i64 = 256;
@@ -186,7 +182,8 @@ fn prepare_writer(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch(
         "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF;",
     )?;
-    connection.pragma_update_and_check(None, "wal_autocheckpoint", LOG_PAGES, |_| Ok(()))
+    // The writer writes the log back itself, once it has answered.
+    connection.pragma_update_and_check(None, "wal_autocheckpoint", 0, |_| Ok(()))
 }
 
 /// The format of the file; 0 for an empty one.

@@ -38,6 +38,10 @@ const CROWD: usize = 8;
 /// The longest such moment; it is no longer than half of what the last commit took.
 const LONGEST_MOMENT: Duration = Duration::from_millis(5);
 
+/// How many pages the log has before they are written back into the database: 4 MiB. That takes two more flushes, and what
+/// is to be written next waits for it. With more pages it comes less often and takes longer.
+const LOG_PAGES: i64 = 1000;
+
 /// How long the lock that another process holds is waited for before that is told. A backup takes less.
 const UNTOLD_WAIT: Duration = Duration::from_secs(2);
 
@@ -320,6 +324,18 @@ impl Shared {
         }
     }
 
+    /// Writes a long log back into the database. Those who were just answered do not wait for it.
+    fn write_back(&self, slot: &mut Option<Connection>) {
+        let Some(connection) = slot else { return };
+        let written = write_log_back(connection);
+        if let Err(error) = written {
+            // The log still has everything, but a descriptor whose flush failed may claim success the next time.
+            let database = self.path.display().to_string();
+            tracing::error!(database, %error, "store log not written back");
+            *slot = None;
+        }
+    }
+
     /// Notes why a group is not on disk. A lock that another process holds is told of as such.
     fn note_failure(&self, error: &rusqlite::Error) {
         if error.sqlite_error_code() != Some(ErrorCode::DatabaseBusy) {
@@ -425,8 +441,9 @@ impl Shift {
             while !group.is_empty() {
                 self.shared.run_group(&mut slot, &mut group);
             }
-            let took = began.elapsed();
-            self.shared.gather(self.shared.crowd(answered), (took / 2).min(LONGEST_MOMENT));
+            let (took, crowd) = (began.elapsed(), self.shared.crowd(answered));
+            self.shared.write_back(&mut slot);
+            self.shared.gather(crowd, (took / 2).min(LONGEST_MOMENT));
         }
         drop(slot);
         self.over = true;
@@ -449,6 +466,21 @@ impl Drop for Shift {
 
 fn run(connection: &Connection, sql: &str) -> rusqlite::Result<()> {
     connection.prepare_cached(sql)?.execute([]).map(drop)
+}
+
+/// Writes the log back once it is long, if there is something to write.
+fn write_log_back(connection: &Connection) -> rusqlite::Result<()> {
+    let run = |sql| {
+        let mut pragma = connection.prepare_cached(sql)?;
+        pragma.query_row([], |row| {
+            Ok((row.get::<_, i64>("log")?, row.get::<_, i64>("checkpointed")?))
+        })
+    };
+    let (pages, written) = run("PRAGMA wal_checkpoint(NOOP)")?;
+    if pages >= LOG_PAGES && written < pages {
+        run("PRAGMA wal_checkpoint(PASSIVE)")?;
+    }
+    Ok(())
 }
 
 /// A panic under one of these locks leaves nothing half-done: work that panics is caught and undone.

@@ -5,7 +5,7 @@ use futures::future::join_all;
 use tempfile::TempDir;
 use volcanic_base::SystemClock;
 
-use super::{CROWD, Job, Shared, Work, WriteScope, Writer, lock};
+use super::{CROWD, Job, LOG_PAGES, Shared, Work, WriteScope, Writer, lock};
 use crate::error::DbError;
 use crate::open::open_for_writing;
 
@@ -221,6 +221,23 @@ async fn a_full_disk_is_told_until_something_was_written_again() {
     bench.say("well").await.unwrap();
     assert_eq!(told(), None);
     assert_eq!(bench.words(), ["well"]);
+}
+
+#[tokio::test]
+async fn long_log_is_written_back_and_does_not_grow_on() {
+    let bench = Bench::new().await;
+    let log = bench.folder.path().join("state.db-wal");
+    let size = || std::fs::metadata(&log).unwrap().len();
+    let page = 4096;
+    let most = 2 * u64::try_from(LOG_PAGES).unwrap() * page;
+    let word: &'static str = "x".repeat(400 << 10).leak();
+    for round in 0..40 {
+        bench.say(word).await.unwrap();
+        assert!(size() < most, "{} bytes after {round} rounds", size());
+    }
+    let written = std::fs::metadata(bench.folder.path().join("state.db")).unwrap().len();
+    assert!(written > 8 << 20, "the database has only {written} bytes");
+    assert_eq!(bench.words().len(), 40);
 }
 
 /// Puts work into the queue, as a caller does.
