@@ -88,56 +88,30 @@ impl Chunks {
         let (mut start, mut end, mut at) = (0, 0, 0);
         loop {
             let rest = buffer.get(at..).unwrap_or_default();
-            match &mut self.next {
-                Next::Size => {
-                    let Some((length, size)) = size_line(rest)? else { break };
-                    self.extras += length.saturating_sub(MAX_SIZE_LINE);
-                    if self.extras > MAX_EXTRAS {
-                        return Err(Http1Error::Chunk);
-                    }
-                    at += length;
-                    self.next = if size == 0 { Next::Trailers } else { Next::Data(size) };
+            let Next::Data(left) = &mut self.next else {
+                match self.pass(rest) {
+                    Ok(Some(length)) => at += length,
+                    Ok(None) => break,
+                    // What came before the fault counts; the fault is still there the next time.
+                    Err(_) if start < end => break,
+                    Err(error) => return Err(error),
                 }
-                Next::Data(left) => {
-                    let taken = within(*left, rest.len());
-                    if taken == 0 {
-                        break;
-                    }
-                    if start == end {
-                        (start, end) = (at, at + taken);
-                    } else {
-                        buffer.copy_within(at..at + taken, end);
-                        end += taken;
-                    }
-                    at += taken;
-                    *left -= taken as u64;
-                    if *left == 0 {
-                        self.next = Next::DataEnd;
-                    }
-                }
-                Next::DataEnd => match rest {
-                    [] | [b'\r'] => break,
-                    [b'\r', b'\n', ..] => {
-                        at += 2;
-                        self.next = Next::Size;
-                    }
-                    _ => return Err(Http1Error::Chunk),
-                },
-                Next::Trailers => {
-                    let line = memchr::memchr(b'\n', rest).map(|end| end + 1);
-                    if self.extras + line.unwrap_or(rest.len()) > MAX_EXTRAS {
-                        return Err(Http1Error::Chunk);
-                    }
-                    let Some(length) = line else { break };
-                    let is_last = matches!(rest.get(..length), Some(b"\r\n" | b"\n"));
-                    at += length;
-                    if is_last {
-                        self.next = Next::Nothing;
-                    } else {
-                        self.extras += length;
-                    }
-                }
-                Next::Nothing => break,
+                continue;
+            };
+            let taken = within(*left, rest.len());
+            if taken == 0 {
+                break;
+            }
+            if start == end {
+                (start, end) = (at, at + taken);
+            } else {
+                buffer.copy_within(at..at + taken, end);
+                end += taken;
+            }
+            at += taken;
+            *left -= taken as u64;
+            if *left == 0 {
+                self.next = Next::DataEnd;
             }
         }
         buffer.advance(start);
@@ -145,6 +119,48 @@ impl Chunks {
         buffer.advance(at - end);
         Ok(data)
     }
+
+    /// Passes over what stands next beside the data: how long it is, or `None` if it is not whole.
+    fn pass(&mut self, rest: &[u8]) -> Result<Option<usize>, Http1Error> {
+        match self.next {
+            Next::Size => {
+                let Some((length, size)) = size_line(rest)? else { return Ok(None) };
+                self.extras += length.saturating_sub(MAX_SIZE_LINE);
+                if self.extras > MAX_EXTRAS {
+                    return Err(Http1Error::Chunk);
+                }
+                self.next = if size == 0 { Next::Trailers } else { Next::Data(size) };
+                Ok(Some(length))
+            }
+            Next::DataEnd => match rest {
+                [] | [b'\r'] => Ok(None),
+                [b'\r', b'\n', ..] => {
+                    self.next = Next::Size;
+                    Ok(Some(2))
+                }
+                _ => Err(Http1Error::Chunk),
+            },
+            Next::Trailers => {
+                let end = line_end(rest);
+                if self.extras + end.unwrap_or(rest.len()) > MAX_EXTRAS {
+                    return Err(Http1Error::Chunk);
+                }
+                let Some(length) = end else { return Ok(None) };
+                match rest.get(..length) {
+                    Some(b"\r\n") => self.next = Next::Nothing,
+                    Some([.., b'\r', b'\n']) => self.extras += length,
+                    Some(_) | None => return Err(Http1Error::Chunk),
+                }
+                Ok(Some(length))
+            }
+            Next::Data(_) | Next::Nothing => Ok(None),
+        }
+    }
+}
+
+/// Where the first line ends, with its line feed.
+fn line_end(rest: &[u8]) -> Option<usize> {
+    memchr::memchr(b'\n', rest).map(|at| at + 1)
 }
 
 /// The line with the size of a chunk: how long it is, and the size. `None` if it is not whole.
@@ -156,12 +172,18 @@ fn size_line(rest: &[u8]) -> Result<Option<(usize, u64)>, Http1Error> {
         Some(_) => {}
     }
     match httparse::parse_chunk_size(rest) {
-        Ok(httparse::Status::Complete((length, size))) => Ok(Some((length, size))),
-        Ok(httparse::Status::Partial) if rest.len() > MAX_SIZE_LINE + MAX_EXTRAS => {
+        // Beside the size the parser takes a line feed alone for any other character; another reader ends the line there.
+        Ok(httparse::Status::Complete((length, size))) if line_end(rest) == Some(length) => {
+            Ok(Some((length, size)))
+        }
+        Ok(httparse::Status::Partial)
+            if line_end(rest).is_none() && rest.len() <= MAX_SIZE_LINE + MAX_EXTRAS =>
+        {
+            Ok(None)
+        }
+        Ok(httparse::Status::Complete(_) | httparse::Status::Partial) | Err(_) => {
             Err(Http1Error::Chunk)
         }
-        Ok(httparse::Status::Partial) => Ok(None),
-        Err(_) => Err(Http1Error::Chunk),
     }
 }
 

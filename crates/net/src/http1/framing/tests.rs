@@ -7,7 +7,13 @@ fn taken(mut framing: Framing, pieces: &[&[u8]]) -> Result<(Vec<u8>, Vec<u8>, bo
     let (mut buffer, mut body) = (BytesMut::new(), Vec::new());
     for piece in pieces {
         buffer.extend_from_slice(piece);
-        body.extend_from_slice(&framing.take(&mut buffer)?);
+        loop {
+            let data = framing.take(&mut buffer)?;
+            if data.is_empty() {
+                break;
+            }
+            body.extend_from_slice(&data);
+        }
     }
     Ok((body, buffer.to_vec(), framing.is_over()))
 }
@@ -60,9 +66,29 @@ fn what_is_no_chunk_is_an_error() {
         "3\r\nabcX",
         "3\r\nabc\n0\r\n\r\n",
         "3\r\nabc\r\n\r\n",
+        // A reader who takes a bare line feed for an end would see another body.
+        "3;a\nb\r\nabc\r\n0\r\n\r\n",
+        "3;a\n",
+        "0\r\n\n",
+        "0\r\nx: 1\n\r\n",
     ] {
         let error = taken(chunked(), &[wire.as_bytes()]).unwrap_err();
         assert!(matches!(error, Http1Error::Chunk), "{wire:?} {error:?}");
+    }
+}
+
+#[test]
+fn what_came_before_a_fault_is_handed_on_first() {
+    for fault in ["g\r\n", "3\r\nabcX", "1;a\nb\r\n", "0\r\n\n"] {
+        let mut framing = chunked();
+        let mut buffer = BytesMut::from(format!("2\r\nhe\r\n3\r\nllo\r\n{fault}").as_bytes());
+        let data = framing.take(&mut buffer).unwrap();
+        assert!(data.starts_with(b"hello"), "{fault:?} {data:?}");
+        for _ in 0..2 {
+            let error = framing.take(&mut buffer).unwrap_err();
+            assert!(matches!(error, Http1Error::Chunk), "{fault:?} {error:?}");
+        }
+        assert!(!framing.is_over());
     }
 }
 
