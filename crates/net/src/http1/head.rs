@@ -142,11 +142,15 @@ fn framing(
     version: Version,
     method: &Method,
 ) -> Result<(Framing, bool), Http1Error> {
+    let coding = values(headers, &TRANSFER_ENCODING).last();
     let is_empty = matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
     if is_empty || status.is_informational() || method == Method::HEAD {
-        return Ok((Framing::Length(0), true));
+        // Whoever announces a body with a 204 may send it as well. The others announce what they leave out.
+        let is_clear = status != StatusCode::NO_CONTENT
+            || (coding.is_none() && matches!(content_length(headers), Ok(None | Some(0))));
+        return Ok((Framing::Length(0), is_clear));
     }
-    let Some(coding) = values(headers, &TRANSFER_ENCODING).last() else {
+    let Some(coding) = coding else {
         let length = content_length(headers)?;
         return Ok((length.map_or(Framing::UntilClosed, Framing::Length), true));
     };

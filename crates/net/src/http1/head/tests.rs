@@ -54,7 +54,11 @@ fn how_a_body_ends_is_found_as_the_specification_orders() {
     );
     framed(OLD, "content-length: 5\r\n", &Framing::Length(5), false);
     framed(OLD, "connection: Keep-Alive\r\ncontent-length: 5\r\n", &Framing::Length(5), true);
-    framed("HTTP/1.1 204 No Content", "content-length: 5\r\n", &Framing::Length(0), true);
+    framed("HTTP/1.1 204 No Content", "", &Framing::Length(0), true);
+    framed("HTTP/1.1 204 No Content", "content-length: 0\r\n", &Framing::Length(0), true);
+    // Whoever announces a body that must not be may send it as well.
+    framed("HTTP/1.1 204 No Content", "content-length: 5\r\n", &Framing::Length(0), false);
+    framed("HTTP/1.1 204 No Content", "transfer-encoding: chunked\r\n", &Framing::Length(0), false);
     framed("HTTP/1.1 304 Not Modified", "", &Framing::Length(0), true);
     framed("HTTP/1.1 103", "", &Framing::Length(0), true);
     framed("HTTP/1.1 404", "content-length: 0\r\n", &Framing::Length(0), true);
