@@ -17,7 +17,7 @@ use futures::FutureExt as _;
 use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode};
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _, AsyncWrite, ReadBuf},
-    task::unconstrained,
+    task::{coop::has_budget_remaining, yield_now},
 };
 
 mod framing;
@@ -94,13 +94,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     }
 
     /// Whether the other side has left the connection as an exchange has to find it: open, and without a word.
-    pub(crate) fn is_quiet(&mut self) -> bool {
+    pub(crate) async fn is_quiet(&mut self) -> bool {
         if !self.buffer.is_empty() {
             return false;
         }
-        // Whatever is left of this task's share: nothing is waited for.
-        let look = unconstrained(poll_fn(|context| self.poll_fill(context)));
-        look.now_or_never().is_none()
+        // Without a share in this turn of the task there would be no look.
+        while !has_budget_remaining() {
+            yield_now().await;
+        }
+        let look = poll_fn(|context| self.poll_fill(context));
+        // The whole share is used up when there is no end of records that say nothing.
+        look.now_or_never().is_none() && has_budget_remaining()
     }
 
     /// Sends a request and waits for the head of the answer. The body is read by [`Connection::poll_body`].

@@ -153,7 +153,7 @@ impl Pool {
             }
         };
         loop {
-            let (way, is_new) = match self.shelf.take(&place) {
+            let (way, is_new) = match self.shelf.take(&place).await {
                 Some(way) => (way, false),
                 // Boxed, since it is large and rare: every call would carry the room for it.
                 None => (Box::pin(self.dial(request.uri(), &place)).await?, true),
@@ -227,7 +227,7 @@ fn host_of(uri: &Uri) -> Option<HeaderValue> {
 
 impl Shelf {
     /// Takes a kept connection that can be used.
-    fn take(&self, place: &Place) -> Option<Way> {
+    async fn take(&self, place: &Place) -> Option<Way> {
         loop {
             let mut line = {
                 let mut places = self.places();
@@ -247,7 +247,7 @@ impl Shelf {
                 }
                 line
             };
-            if line.connection.is_quiet() {
+            if line.connection.is_quiet().await {
                 return Some(Way::Alone(line));
             }
         }

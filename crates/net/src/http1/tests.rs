@@ -1,7 +1,10 @@
 use http_body_util::{BodyExt as _, Full};
 use hyper_util::rt::TokioIo;
 use proptest::prelude::*;
-use tokio::io::{AsyncWriteExt as _, DuplexStream, duplex};
+use tokio::{
+    io::{AsyncWriteExt as _, DuplexStream, duplex},
+    task::coop,
+};
 
 use super::*;
 
@@ -24,7 +27,7 @@ async fn exchange(connection: &mut Connection<DuplexStream>) -> Result<Found, Ht
         body.extend_from_slice(&data);
     }
     let headers = listed(response.headers());
-    Ok((response.status().as_u16(), headers, body, rest.keeps() && connection.is_quiet()))
+    Ok((response.status().as_u16(), headers, body, rest.keeps() && connection.is_quiet().await))
 }
 
 fn listed(headers: &http::HeaderMap) -> Vec<(String, Vec<u8>)> {
@@ -38,7 +41,7 @@ async fn answered(answer: &[u8], piece: usize) -> Result<Found, Http1Error> {
     let says = async {
         for piece in answer.chunks(piece) {
             theirs.write_all(piece).await.unwrap();
-            tokio::task::yield_now().await;
+            yield_now().await;
         }
         drop(theirs);
     };
@@ -49,7 +52,7 @@ async fn answered(answer: &[u8], piece: usize) -> Result<Found, Http1Error> {
 async fn a_connection_carries_one_exchange_after_the_other() {
     let (ours, mut theirs) = duplex(ROOM);
     let mut connection = Connection::new(ours);
-    assert!(connection.is_quiet());
+    assert!(connection.is_quiet().await);
     for (answer, body) in [
         ("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok", "ok"),
         ("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n", "ok"),
@@ -83,11 +86,11 @@ async fn what_comes_unasked_or_behind_an_answer_ends_the_connection() {
     let (ours, mut theirs) = duplex(ROOM);
     let mut connection = Connection::new(ours);
     theirs.write_all(b"HTTP/1.1 408 Too slow\r\n").await.unwrap();
-    assert!(!connection.is_quiet());
+    assert!(!connection.is_quiet().await);
     let (ours, theirs) = duplex(ROOM);
     let mut connection = Connection::new(ours);
     drop(theirs);
-    assert!(!connection.is_quiet());
+    assert!(!connection.is_quiet().await);
 }
 
 #[tokio::test]
@@ -96,10 +99,48 @@ async fn a_connection_is_looked_at_whatever_the_share_of_its_task() {
     let mut connection = Connection::new(ours);
     drop(theirs);
     // Uses up what this task may do before others have their turn.
-    while tokio::task::coop::has_budget_remaining() {
-        tokio::task::coop::consume_budget().now_or_never();
+    while has_budget_remaining() {
+        coop::consume_budget().now_or_never();
     }
-    assert!(!connection.is_quiet());
+    assert!(!connection.is_quiet().await);
+}
+
+/// A stream on which something comes all the time and nothing of it counts, as records of TLS without content do.
+struct Busy {
+    reads: usize,
+}
+
+impl AsyncRead for Busy {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        _: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        loop {
+            ready!(coop::poll_proceed(context)).made_progress();
+            self.reads += 1;
+            assert!(self.reads < 10_000, "nothing ends it");
+        }
+    }
+}
+
+impl AsyncWrite for Busy {
+    fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, _: &[u8]) -> Poll<io::Result<usize>> {
+        Poll::Pending
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Pending
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Pending
+    }
+}
+
+#[tokio::test]
+async fn a_look_takes_no_more_than_the_share_of_its_task() {
+    assert!(!Connection::new(Busy { reads: 0 }).is_quiet().await);
 }
 
 #[tokio::test]
