@@ -5,6 +5,7 @@
 //! is at hand, no upgrades, no pipelining.
 
 use std::{
+    fmt,
     future::poll_fn,
     io,
     mem::MaybeUninit,
@@ -59,7 +60,6 @@ pub(crate) enum Http1Error {
 }
 
 /// A connection over which one exchange at a time goes.
-#[derive(Debug)]
 pub(crate) struct Connection<S> {
     stream: S,
     /// What has come and nobody has taken.
@@ -79,7 +79,6 @@ pub(crate) struct Rest {
 }
 
 /// A request on its way out.
-#[derive(Debug)]
 struct Outgoing {
     head: Vec<u8>,
     written: usize,
@@ -286,6 +285,13 @@ impl Rest {
     /// How many bytes are still announced, at least.
     pub(crate) fn announced(&self) -> u64 {
         self.framing.announced()
+    }
+}
+
+/// Shows nothing of what is sent: keys are in it.
+impl fmt::Debug for Outgoing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Outgoing").finish_non_exhaustive()
     }
 }
 

@@ -144,6 +144,22 @@ async fn a_look_takes_no_more_than_the_share_of_its_task() {
 }
 
 #[tokio::test]
+async fn what_is_shown_of_an_exchange_is_nothing_of_what_was_said() {
+    let (ours, mut theirs) = duplex(64);
+    let mut connection = Connection::new(ours);
+    theirs.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nplanted").await.unwrap();
+    let request = Request::post("http://a.example/")
+        .header("x-api-key", "planted")
+        .body(Bytes::from("planted".repeat(10_000)))
+        .unwrap();
+    let (_, rest) = connection.exchange(&request, None, &[]).await.unwrap();
+    let shown = format!("{rest:?}");
+    for planted in ["planted", &format!("{:?}", b"planted")[1..20]] {
+        assert!(!shown.contains(planted), "{shown:.300}");
+    }
+}
+
+#[tokio::test]
 async fn ends_before_their_time_are_told_apart() {
     for (answer, wanted) in [
         ("", "NoAnswer"),
