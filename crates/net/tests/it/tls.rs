@@ -72,6 +72,80 @@ async fn certificate_from_the_configured_file_is_trusted() {
 }
 
 #[tokio::test]
+async fn body_up_to_the_end_is_whole_only_if_the_server_says_that_it_ends() {
+    for says_so in [true, false] {
+        let (server, file) = tls_server(None, move |mut stream| async move {
+            let mut seen = [0; 16];
+            stream.read_exact(&mut seen).await.unwrap();
+            stream.write_all(b"HTTP/1.1 200 OK\r\n\r\nhalf").await.unwrap();
+            stream.flush().await.unwrap();
+            if says_so {
+                stream.shutdown().await.unwrap();
+            } else {
+                // As somebody on the way would end it.
+                stream.get_mut().0.shutdown().await.unwrap();
+            }
+            let _ = stream.read_to_end(&mut Vec::new()).await;
+        })
+        .await;
+        let client = tls_client(&file, &NetConfig::default());
+        let url = format!("https://localhost:{}/", server.address.port());
+        let mut body = send(&client, get(&url)).await.unwrap().into_body();
+        assert_eq!(body.next_chunk().await.unwrap().unwrap(), "half");
+        let end = body.next_chunk().await;
+        assert_eq!(end.is_none(), says_so, "{end:?}");
+        if let Some(end) = end {
+            assert!(matches!(end, Err(NetError::Closed { .. })), "{end:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn much_goes_there_and_back_over_one_connection() {
+    let (server, file) = tls_server(Some("http/1.1"), |mut stream| async move {
+        let mut asked = Vec::new();
+        loop {
+            let end = b"\r\n\r\n";
+            let Some(at) = asked.windows(4).position(|found| found == end) else {
+                if stream.read_buf(&mut asked).await.unwrap_or(0) == 0 {
+                    return;
+                }
+                continue;
+            };
+            let head = String::from_utf8(asked.drain(..at + 4).collect()).unwrap();
+            let (_, length) = head.split_once("content-length: ").unwrap();
+            let length: usize = length.lines().next().unwrap().parse().unwrap();
+            while asked.len() < length {
+                stream.read_buf(&mut asked).await.unwrap();
+            }
+            let body: Vec<u8> = asked.drain(..length).collect();
+            // Records as large as they can be, and small ones between.
+            stream
+                .write_all(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")
+                .await
+                .unwrap();
+            for piece in body.chunks(50_000) {
+                stream.write_all(format!("{:x}\r\n", piece.len()).as_bytes()).await.unwrap();
+                stream.write_all(piece).await.unwrap();
+                stream.write_all(b"\r\n").await.unwrap();
+            }
+            stream.write_all(b"0\r\n\r\n").await.unwrap();
+            stream.flush().await.unwrap();
+        }
+    })
+    .await;
+    let client = tls_client(&file, &NetConfig::default());
+    let url = format!("https://localhost:{}/", server.address.port());
+    for size in [1, 16_384, 16_385, 4 << 20, 10] {
+        let body: bytes::Bytes = (0_u32..).flat_map(u32::to_le_bytes).take(size).collect();
+        let request = http::Request::post(&url).body(body.clone()).unwrap();
+        let answer = send(&client, request).await.unwrap().into_body();
+        assert!(answer.collect(size).await.unwrap() == body, "{size}");
+    }
+    assert_eq!(server.connections(), 1);
+}
+
+#[tokio::test]
 async fn unknown_certificate_is_refused_before_the_request_leaves() {
     let (server, _file) = secret_server().await;
     let url = format!("https://localhost:{}/", server.address.port());
