@@ -129,20 +129,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 if let Some(head) = self.next_head(&mut seen, &mut interim, request.method())? {
                     return Poll::Ready(Ok(head));
                 }
-                match (self.poll_fill(context), outgoing.failure.take()) {
-                    // An answer that came before the connection went counts; there was none.
-                    (Poll::Pending | Poll::Ready(Ok(0) | Err(_)), Some(failure)) => {
-                        return Poll::Ready(Err(Http1Error::Io(failure)));
-                    }
-                    (Poll::Pending, None) => return Poll::Pending,
-                    (Poll::Ready(Ok(0)), None) => {
-                        let is_begun = !self.buffer.is_empty();
-                        let error = if is_begun { Http1Error::Cut } else { Http1Error::NoAnswer };
-                        return Poll::Ready(Err(error));
-                    }
-                    (Poll::Ready(Err(error)), None) => return Poll::Ready(Err(error.into())),
-                    (Poll::Ready(Ok(_)), failure) => outgoing.failure = failure,
-                }
+                // An answer that came before the connection went counts, and may be read later than that is noticed.
+                let end = match ready!(self.poll_fill(context)) {
+                    Ok(0) if self.buffer.is_empty() => Http1Error::NoAnswer,
+                    Ok(0) => Http1Error::Cut,
+                    Ok(_) => continue,
+                    Err(error) => error.into(),
+                };
+                return Poll::Ready(Err(outgoing.failure.take().map_or(end, Http1Error::Io)));
             }
         })
         .await?;

@@ -233,6 +233,55 @@ async fn a_request_that_is_refused_half_way_has_its_answer() {
     );
 }
 
+/// A connection that is gone for who writes, while what was said on it has yet to come to who reads.
+struct Gone {
+    said: &'static [u8],
+    is_late: bool,
+}
+
+impl AsyncRead for Gone {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        read: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if std::mem::take(&mut self.is_late) {
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        read.put_slice(std::mem::take(&mut self.said));
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Gone {
+    fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, _: &[u8]) -> Poll<io::Result<usize>> {
+        Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_comes_after_the_connection_has_broken_for_writing_counts() {
+    let said = b"HTTP/1.1 413 Large\r\ncontent-length: 0\r\n\r\n";
+    let mut connection = Connection::new(Gone { said, is_late: true });
+    let (response, rest) = connection.exchange(&request(), None, &[]).await.unwrap();
+    assert_eq!((response.status().as_u16(), rest.is_over(), rest.keeps()), (413, true, false));
+    let mut connection = Connection::new(Gone { said: b"", is_late: true });
+    let error = connection.exchange(&request(), None, &[]).await.unwrap_err();
+    assert!(
+        matches!(&error, Http1Error::Io(io) if io.kind() == io::ErrorKind::ConnectionReset),
+        "{error:?}"
+    );
+}
+
 #[tokio::test]
 async fn a_connection_that_waits_takes_no_memory_for_what_may_come() {
     let (ours, mut theirs) = duplex(ROOM);
