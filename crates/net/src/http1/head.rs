@@ -18,6 +18,8 @@ use super::{
 pub(super) const MAX_HEAD: usize = 64 << 10;
 /// How many headers an answer may have.
 const MAX_HEADERS: usize = 100;
+/// How many empty lines may stand before a head, in bytes. Some servers let one stand there.
+const MAX_EMPTY: usize = 64;
 /// Room for a header, in bytes, so that most heads are written without growing.
 const USUAL_HEADER: usize = 48;
 /// Up to this size a body is written behind the head in one piece.
@@ -90,6 +92,10 @@ pub(super) fn read(
     seen: usize,
     method: &Method,
 ) -> Result<Option<Head>, Http1Error> {
+    let is_empty = |start: &[u8]| start.iter().all(|byte| matches!(byte, b'\r' | b'\n'));
+    if buffer.get(..MAX_EMPTY).is_some_and(is_empty) {
+        return Err(Http1Error::NotHttp(httparse::Error::Version));
+    }
     if seen > 0 && !has_end(buffer, seen) {
         return if buffer.len() > MAX_HEAD { Err(Http1Error::LargeHead) } else { Ok(None) };
     }

@@ -134,6 +134,20 @@ fn a_head_is_bounded_in_size_and_number() {
 }
 
 #[test]
+fn empty_lines_before_a_head_are_few() {
+    let text = "\r\n".repeat(4) + "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
+    for piece in [1, 1000] {
+        let pieces: Vec<&[u8]> = text.as_bytes().chunks(piece).collect();
+        assert!(read_in(&pieces, &Method::POST).unwrap().is_some());
+        // Each would let all before it be looked at again.
+        let endless = "\r\n".repeat(100);
+        let pieces: Vec<&[u8]> = endless.as_bytes().chunks(piece).collect();
+        let error = read_in(&pieces, &Method::POST).unwrap_err();
+        assert!(matches!(error, Http1Error::NotHttp(_)), "{error:?}");
+    }
+}
+
+#[test]
 fn headers_are_kept_as_they_came() {
     let text = "\r\nHTTP/1.1 207 Strange\r\nX-A: 1\r\nx-b:\t two \r\nX-a: 3\r\nempty:\r\n\r\nbody";
     let (head, rest) = read_in(&[text.as_bytes()], &Method::POST).unwrap().unwrap();
