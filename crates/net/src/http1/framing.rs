@@ -1,6 +1,7 @@
 //! Where the body of an answer ends, and what of the bytes on the wire belongs to it.
 
 use bytes::{Buf as _, Bytes, BytesMut};
+use http::HeaderName;
 
 use super::Http1Error;
 
@@ -148,7 +149,7 @@ impl Chunks {
                 let Some(length) = end else { return Ok(None) };
                 match rest.get(..length) {
                     Some(b"\r\n") => self.next = Next::Nothing,
-                    Some([.., b'\r', b'\n']) => self.extras += length,
+                    Some([line @ .., b'\r', b'\n']) if is_field(line) => self.extras += length,
                     Some(_) | None => return Err(Http1Error::Chunk),
                 }
                 Ok(Some(length))
@@ -161,6 +162,13 @@ impl Chunks {
 /// Where the first line ends, with its line feed.
 fn line_end(rest: &[u8]) -> Option<usize> {
     memchr::memchr(b'\n', rest).map(|at| at + 1)
+}
+
+/// Whether a line after the last chunk may stand there. It is not read, but anything else shows that the chunks are not what
+/// they seem.
+fn is_field(line: &[u8]) -> bool {
+    let name = memchr::memchr(b':', line).and_then(|colon| line.get(..colon));
+    name.is_some_and(|name| HeaderName::from_bytes(name).is_ok())
 }
 
 /// The line with the size of a chunk: how long it is, and the size. `None` if it is not whole.

@@ -381,6 +381,7 @@ fn answers() -> impl Strategy<Value = String> {
         "3;x\ny\r\nabc\r\n0\r\n\r\n",
         "3\r\nabc\r\n0\r\n\n",
         "3\r\nabc\r\n0\r\na: b\n\r\n",
+        "0\r\nabc\r\n0\r\n\r\n",
         "1\r\na\r\n2\r\nbc\r\n0\r\n\r\nbehind",
     ]);
     let interim = prop::sample::select(vec![

@@ -71,6 +71,10 @@ fn what_is_no_chunk_is_an_error() {
         "3;a\n",
         "0\r\n\n",
         "0\r\nx: 1\n\r\n",
+        // A size that has lost a digit.
+        "0\r\nabc\r\n0\r\n\r\n",
+        "0\r\n: 1\r\n\r\n",
+        "0\r\nx y: 1\r\n\r\n",
     ] {
         let error = taken(chunked(), &[wire.as_bytes()]).unwrap_err();
         assert!(matches!(error, Http1Error::Chunk), "{wire:?} {error:?}");
