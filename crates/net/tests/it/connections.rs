@@ -175,6 +175,62 @@ async fn request_that_is_given_up_closes_the_connection() {
     timeout(LIMIT, has_left.recv()).await.unwrap().unwrap();
 }
 
+/// A request that is larger than what a connection takes while nobody reads.
+fn large(url: &str) -> http::Request<bytes::Bytes> {
+    http::Request::post(url).body(bytes::Bytes::from(vec![b'x'; 16 << 20])).unwrap()
+}
+
+/// A server that reads little of the first request, says `answer`, and then tells what else comes over that connection.
+async fn half_listening(answer: &'static [u8]) -> (Server, mpsc::UnboundedReceiver<Vec<u8>>) {
+    let (tell, told) = mpsc::unbounded_channel();
+    let server = Server::raw(move |mut stream| {
+        let tell = tell.clone();
+        async move {
+            let head = request(&mut stream).await.unwrap();
+            if head.starts_with("GET") {
+                stream.write_all(ANSWER).await.unwrap();
+                return;
+            }
+            tell.send(head.into_bytes()).unwrap();
+            stream.write_all(answer).await.unwrap();
+            let mut rest = Vec::new();
+            let _ = stream.read_to_end(&mut rest).await;
+            tell.send(rest).unwrap();
+        }
+    })
+    .await;
+    (server, told)
+}
+
+#[tokio::test]
+async fn request_that_is_given_up_half_way_is_not_gone_on_with() {
+    let (server, mut told) = half_listening(b"").await;
+    let (client, url) = (client(), server.url("/"));
+    tokio::select! {
+        answer = send(&client, large(&url)) => panic!("{answer:?}"),
+        () = async { told.recv().await.map(drop).unwrap() } => {}
+    }
+    call(&client, &url).await.unwrap();
+    let rest = timeout(LIMIT, told.recv()).await.unwrap().unwrap();
+    assert!(rest.len() < 16 << 20 && rest.iter().all(|byte| *byte == b'x'));
+    assert_eq!(server.connections(), 2);
+}
+
+#[tokio::test]
+async fn request_that_is_answered_half_way_is_not_followed_by_another() {
+    for answer in [&b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"[..], ANSWER] {
+        let (server, mut told) = half_listening(answer).await;
+        let (client, url) = (client(), server.url("/"));
+        let response = send(&client, large(&url)).await.unwrap();
+        assert!(told.recv().await.is_some());
+        timeout(LIMIT, response.into_body().collect(2)).await.unwrap().unwrap();
+        call(&client, &url).await.unwrap();
+        let rest = timeout(LIMIT, told.recv()).await.unwrap().unwrap();
+        assert!(rest.iter().all(|byte| *byte == b'x'));
+        assert_eq!(server.connections(), 2);
+    }
+}
+
 #[tokio::test]
 async fn calls_at_once_have_connections_of_their_own_and_later_ones_find_them() {
     let served = Arc::new(AtomicUsize::new(0));
