@@ -106,6 +106,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         look.now_or_never().is_none() && has_budget_remaining()
     }
 
+    /// Gives up the room for what may come, as nothing will for a while. `false` if something came behind the last answer: no
+    /// exchange can follow.
+    pub(crate) fn lay_down(&mut self) -> bool {
+        let is_empty = self.buffer.is_empty();
+        if is_empty {
+            self.buffer = BytesMut::new();
+        }
+        is_empty
+    }
+
     /// Sends a request and waits for the head of the answer. The body is read by [`Connection::poll_body`].
     ///
     /// Of its URL the path alone is sent. `host` is what the header of that name says, and `defaults` are others, unless the

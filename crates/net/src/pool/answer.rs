@@ -56,8 +56,8 @@ impl Answer {
 
     /// Gives the connection away once the body has come.
     fn put_back(&mut self) {
-        let Some(line) = self.line.take_if(|_| self.rest.is_over()) else { return };
-        if self.rest.keeps() {
+        let Some(mut line) = self.line.take_if(|_| self.rest.is_over()) else { return };
+        if self.rest.keeps() && line.connection.lay_down() {
             let (shelf, place) = &self.home;
             shelf.put_back(place, line);
         }

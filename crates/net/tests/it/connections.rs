@@ -132,6 +132,25 @@ async fn connection_that_says_it_will_close_is_not_used_again() {
 }
 
 #[tokio::test]
+async fn connection_with_something_behind_an_answer_is_closed_at_once() {
+    let (tell, mut told) = mpsc::unbounded_channel();
+    let server = Server::raw(move |mut stream| {
+        let tell = tell.clone();
+        async move {
+            request(&mut stream).await.unwrap();
+            stream.write_all(&[ANSWER, b"HTTP/1.1 200 OK\r\n"].concat()).await.unwrap();
+            assert_eq!(request(&mut stream).await, None);
+            tell.send(()).unwrap();
+        }
+    })
+    .await;
+    let idle_timeout = Duration::from_hours(1);
+    let client = NetClient::new(NetConfig { idle_timeout, ..NetConfig::default() }).unwrap();
+    call(&client, &server.url("/")).await.unwrap();
+    timeout(LIMIT, told.recv()).await.unwrap().unwrap();
+}
+
+#[tokio::test]
 async fn answer_that_is_not_read_to_its_end_closes_the_connection() {
     let (tell, mut told) = mpsc::unbounded_channel();
     let server = Server::raw(move |mut stream| {
