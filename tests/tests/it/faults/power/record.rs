@@ -125,11 +125,39 @@ pub(super) async fn record(remote: &Remote, shim: &Path, life: Life, chance: &Ch
     record
 }
 
+/// The same operations with a number of its own for each file: the system gives that of a file that is gone to the next one.
+fn told_apart(mut operations: Vec<Operation>) -> Vec<Operation> {
+    // Above all numbers that a system gives; those of files that were there before stay.
+    const GENERATION: u64 = 1 << 48;
+    let mut created: HashMap<u64, u64> = HashMap::new();
+    for operation in &mut operations {
+        match operation {
+            Operation::Create { inode, .. } => {
+                let times = created.entry(*inode).or_default();
+                *times += 1;
+                *inode += *times * GENERATION;
+            }
+            Operation::Write { inode, .. }
+            | Operation::Resize { inode, .. }
+            | Operation::Sync { inode, .. } => {
+                *inode += created.get(inode).copied().unwrap_or_default() * GENERATION;
+            }
+            Operation::SyncFolder { .. }
+            | Operation::Rename { .. }
+            | Operation::Link { .. }
+            | Operation::Remove { .. }
+            | Operation::Folder { .. }
+            | Operation::Sent { .. } => {}
+        }
+    }
+    operations
+}
+
 impl Record {
     fn new(life: Life, home: Home, before: Before, operations: Vec<Operation>) -> Self {
         let root = format!("{}/", home.root().display());
-        let operations: Vec<_> =
-            operations.into_iter().map(|operation| operation.below(&root)).collect();
+        let operations = operations.into_iter().map(|operation| operation.below(&root)).collect();
+        let operations = told_apart(operations);
         let mut record = Self {
             name: life.name().to_owned(),
             life,
@@ -308,4 +336,26 @@ fn parse(mut log: &[u8]) -> Vec<Operation> {
         log = rest;
     }
     operations
+}
+
+#[test]
+fn a_file_that_has_the_number_of_one_that_is_gone_is_another() {
+    let create = |inode, path: &str| Operation::Create { inode, path: path.to_owned() };
+    let sync = |inode| Operation::Sync { inode, times: true };
+    let numbers: Vec<u64> =
+        told_apart(vec![sync(7), create(7, "a"), sync(7), create(7, "b"), sync(7), sync(8)])
+            .iter()
+            .map(|operation| match operation {
+                Operation::Create { inode, .. } | Operation::Sync { inode, .. } => *inode,
+                other => panic!("{other:?}"),
+            })
+            .collect();
+    let [before, first, of_first, second, of_second, other] = numbers[..] else {
+        panic!("{numbers:?}")
+    };
+    assert_eq!((before, other), (7, 8));
+    assert!(
+        first == of_first && second == of_second && first != second && first != 7,
+        "{numbers:?}"
+    );
 }
