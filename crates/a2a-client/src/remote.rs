@@ -239,6 +239,12 @@ impl RemoteAgent {
         self
     }
 
+    /// An error of an earlier call without what is [concealed](Self::concealing) now.
+    #[must_use]
+    pub fn masked(&self, error: ClientError) -> ClientError {
+        self.inner.binding.line().masked(error)
+    }
+
     fn tenant(&self) -> Option<String> {
         self.inner.binding.tenant()
     }

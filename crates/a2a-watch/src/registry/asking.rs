@@ -6,6 +6,7 @@ use futures::StreamExt as _;
 
 use volcanic_a2a_client::{ClientError, RemoteAgent, SavedOutcome};
 use volcanic_a2a_types::{A2aErrorKind, Task};
+use volcanic_base::Secret;
 
 use super::context::Context;
 use super::context::stays_at;
@@ -36,12 +37,13 @@ pub(super) struct Asked {
     pub(super) refused: Option<String>,
 }
 
-/// Asks for a task, or asks to cancel it, where it is `watched`, if it is.
+/// Asks for a task, or asks to cancel it, where it is `watched`, if it is. `tokens` are what the agent may repeat.
 pub(super) async fn ask(
     context: &Context,
     query: &TaskQuery,
     ask: Ask,
     watched: Option<&WatchRecord>,
+    tokens: &[Secret],
 ) -> Result<Asked, TaskError> {
     // Whether it is watched then is left for the caller of this to fill in.
     let agent = |source| TaskError::Agent { source, watched: false };
@@ -51,7 +53,7 @@ pub(super) async fn ask(
     }
     let remote = context.connect(&query.workspace, &entry).await;
     let remote = remote.map_err(|error| agent(AgentError::Client(error)))?;
-    let remote = remote.concealing(watched.and_then(|watched| watched.push_token.as_ref()));
+    let remote = remote.concealing(tokens);
     let mut refused = None;
     let task = match ask {
         Ask::Status => remote.get_task(&query.task_id, Some(0)).await,

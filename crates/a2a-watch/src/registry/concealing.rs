@@ -26,6 +26,11 @@ impl Registry {
         self.tokens(target, agent, context_id.as_ref(), Some(record))
     }
 
+    /// The tokens of the conversation's newest watches of an agent, for a task that may be of any context.
+    pub(super) fn tokens_of(&self, target: &WatchTarget, agent: &str) -> Vec<Secret> {
+        self.tokens(target, agent, None, None)
+    }
+
     fn tokens(
         &self,
         target: &WatchTarget,

@@ -39,6 +39,7 @@ pub(super) async fn read(
         Ok(task) => Called::answered(told(context, record, remote, tokens, task).await),
         Err(error) => {
             context.forget(&record.workspace, &record.agent);
+            let error = remote.concealing(tokens).masked(error);
             reached(&error).map(|()| failed(record, &error))
         }
     }

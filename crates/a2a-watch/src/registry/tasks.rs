@@ -51,10 +51,14 @@ impl Registry {
             .watch_of(target, agent, task_id)
             .and_then(|id| self.watches.get(&id))
             .map(|followed| followed.watch.record().clone());
+        let tokens = match &watched {
+            Some(watched) => self.tokens_beside(watched),
+            None => self.tokens_of(target, agent),
+        };
         let context = Arc::clone(&self.context);
         let owner = held.clone();
         let job = self.jobs.set.spawn(async move {
-            let asked = ask(&context, &command.query, command.ask, watched.as_ref()).await;
+            let asked = ask(&context, &command.query, command.ask, watched.as_ref(), &tokens).await;
             JobEnd::Asked { command, held, asked }
         });
         if let Some(owner) = owner {

@@ -302,7 +302,12 @@ impl Agent {
 
     /// Makes a task one that cannot be read.
     pub(crate) fn break_task(&self, id: &str) {
-        self.lock().tasks.get_mut(id).unwrap()["status"]["message"] = json!(5);
+        self.break_task_by(id, json!(5));
+    }
+
+    /// Makes a task one that cannot be read, by what stands there for a message.
+    pub(crate) fn break_task_by(&self, id: &str, message: Value) {
+        self.lock().tasks.get_mut(id).unwrap()["status"]["message"] = message;
     }
 
     /// Tells those who hold a stream of a task that it changed.

@@ -175,23 +175,68 @@ async fn push_token_that_an_agent_repeats_is_not_told_to_who_goes_on_with_the_ta
     }
 }
 
+/// A world that follows twelve tasks with pushes, and was killed since; the tokens in the order of the tasks.
+async fn twelve_pushed() -> (World, Vec<String>) {
+    let (mut world, ..) = pushed().await;
+    // More than are remembered of those that were sent along last.
+    for _ in 0..11 {
+        world.hand_over().await;
+    }
+    world.pass(5).await;
+    let watches = world.store.all_watches();
+    let token = |number: usize| {
+        let task = format!("t{number}");
+        let watch = watches.iter().find(|watch| watch.task_id.as_str() == task).unwrap();
+        watch.push_token.as_ref().unwrap().expose().to_owned()
+    };
+    let tokens = (1..=12).map(token).collect();
+    world.crash().await;
+    world.pass(5).await;
+    // A listing connects anew.
+    world.watches.agents(world.workspace()).await.unwrap();
+    (world, tokens)
+}
+
+#[tokio::test(start_paused = true)]
+async fn push_tokens_of_other_tasks_that_an_agent_repeats_are_not_told_to_who_asks_for_one() {
+    for (cancels, is_watched) in [(false, true), (true, true), (false, false), (true, false)] {
+        let (world, tokens) = twelve_pushed().await;
+        world.agent.refuse_cancel();
+        let repeated: Vec<_> = tokens.iter().map(|token| format!("got {token}")).collect();
+        let task = if is_watched { "t1" } else { "by-hand" };
+        world.agent.set_task(task, "TASK_STATE_COMPLETED", &repeated.join("\n"));
+        let query = world.query(task);
+        let report = if cancels {
+            world.watches.cancel(query).await
+        } else {
+            world.watches.status(query).await
+        };
+        let wanted = ["got ***"; 12].join("\n");
+        assert_eq!(report.unwrap().outcome.answer, wanted, "{cancels} {is_watched}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn push_token_of_another_task_is_not_told_in_what_is_wrong_with_an_answer() {
+    let (world, tokens) = twelve_pushed().await;
+    for task in ["t1", "t2"] {
+        world.agent.set_task(task, "TASK_STATE_COMPLETED", "Lisbon");
+        world.agent.break_task_by(task, json!(tokens[6]));
+    }
+    let told = world.chat.wait_for(2).await;
+    for told in told {
+        assert!(told.text.contains("cannot be read: ") && told.text.contains("***"), "{told:?}");
+        assert!(!told.text.contains(&tokens[6]), "{told:?}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn push_tokens_of_other_tasks_that_an_agent_repeats_are_not_told_to_who_goes_on_with_the_context()
  {
     for (replies, leaves) in [(true, false), (true, true), (false, false), (false, true)] {
-        let (mut world, ..) = pushed().await;
-        // More than are remembered of those that were sent along last.
-        for _ in 0..11 {
-            world.hand_over().await;
-        }
-        world.pass(5).await;
-        let watches = world.store.all_watches();
-        let tokens = watches.iter().map(|watch| watch.push_token.as_ref().unwrap().expose());
-        let repeated = tokens.map(|token| format!("got {token}")).collect::<Vec<_>>().join("\n");
-        world.crash().await;
-        world.pass(5).await;
-        // A listing connects anew.
-        world.watches.agents(world.workspace()).await.unwrap();
+        let (world, tokens) = twelve_pushed().await;
+        let repeated: Vec<_> = tokens.iter().map(|token| format!("got {token}")).collect();
+        let repeated = repeated.join("\n");
         // Long answers become files.
         let said = format!("{repeated}{}", "\nand so on".repeat(if leaves { 3000 } else { 0 }));
         if replies {
