@@ -1,7 +1,7 @@
 //! Reading connections, used on the blocking pool and kept for the next reader.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use rusqlite::Connection;
 use tokio::sync::Semaphore;
@@ -19,6 +19,8 @@ pub(crate) struct Readers {
     path: Arc<Path>,
     places: Arc<Semaphore>,
     idle: Arc<Mutex<Vec<Connection>>>,
+    /// Shared by the reads under way.
+    under_way: Arc<RwLock<()>>,
 }
 
 impl Readers {
@@ -27,6 +29,7 @@ impl Readers {
             path: Arc::from(path),
             places: Arc::new(Semaphore::new(READERS as usize)),
             idle: Arc::default(),
+            under_way: Arc::default(),
         }
     }
 
@@ -39,6 +42,7 @@ impl Readers {
         let place = Arc::clone(&self.places).acquire_owned().await.map_err(|_| DbError::Closed)?;
         let readers = self.clone();
         let reading = spawn_blocking(move || {
+            let _under_way = readers.under_way.read().unwrap_or_else(PoisonError::into_inner);
             let connection = match readers.take_idle() {
                 Some(connection) => connection,
                 None => connect_reader(&readers.path)?,
@@ -56,12 +60,17 @@ impl Readers {
         if let Ok(_all) = self.places.acquire_many(READERS).await {
             self.places.close();
         }
-        let idle = Arc::clone(&self.idle);
-        let closing =
-            spawn_blocking(move || idle.lock().unwrap_or_else(PoisonError::into_inner).clear());
+        let readers = self.clone();
+        let closing = spawn_blocking(move || readers.close_idle());
         if closing.await.is_err() {
             tracing::error!("store readers not closed");
         }
+    }
+
+    /// Waits for the reads under way, which are short, and closes the connections; later reads open new ones. Blocks.
+    pub(crate) fn close_idle(&self) {
+        let _none = self.under_way.write().unwrap_or_else(PoisonError::into_inner);
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     fn take_idle(&self) -> Option<Connection> {

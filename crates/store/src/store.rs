@@ -21,8 +21,9 @@ use crate::writer::{WriteScope, Writer};
 
 /// The state of one assistant: all its conversations, sends, watches and received updates. Clones share it.
 ///
-/// Everything is bounded: 1,024 writes wait for the writer and their callers' own futures beyond that, a commit takes up to
-/// 256 of them, and four reads run at a time.
+/// What waits is bounded: 1,024 writes wait for the writer and their callers' own futures beyond that, a commit takes up to
+/// 256 of them, and four reads run at a time. The log is not: it is written back and begun anew from 4 MiB on, but grows while
+/// a reader needs its older pages or the database cannot be written, and its file stays as long as it was until closing.
 ///
 /// Must be used within a Tokio runtime. One process at a time writes a database: the host holds the state folder's lock.
 #[derive(Debug, Clone)]
@@ -48,9 +49,10 @@ impl Store {
     /// [`StoreOpenError`], which names the file; the file is as it was.
     pub fn open(path: &Path, clock: Arc<dyn Clock>) -> Result<Self, StoreOpenError> {
         let opened = open_for_writing(path)?;
+        let readers = Readers::new(path);
         Ok(Self {
-            writer: Writer::new(path.to_owned(), clock, opened),
-            readers: Readers::new(path),
+            writer: Writer::new(path.to_owned(), clock, opened, readers.clone()),
+            readers,
             unclaimed: Unclaimed::default(),
         })
     }
@@ -68,7 +70,8 @@ impl Store {
     }
 
     /// Why nothing can be written (a full disk, one that fails), from a commit that failed on until one succeeds that had
-    /// something to write. Each caller learns of its own failure besides; this is for whoever tells people.
+    /// something to write. Each caller learns of its own failure besides; this is for whoever tells people. It is said as
+    /// well while the log cannot be written back: commits succeed then, as long as the log can grow.
     pub fn unwritable(&self) -> watch::Receiver<Option<Arc<str>>> {
         self.writer.unwritable()
     }

@@ -5,6 +5,7 @@
 
 #[cfg(test)]
 mod tests;
+mod write_back;
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -24,6 +25,8 @@ use volcanic_base::{Clock, with_causes};
 
 use crate::error::DbError;
 use crate::open::{Opened, connect_writer};
+use crate::readers::Readers;
+use crate::writer::write_back::Unbacked;
 
 /// Callers beyond this many wait for a place: their work is in memory, and a commit takes milliseconds.
 const QUEUE_CAPACITY: u32 = 1024;
@@ -37,10 +40,6 @@ const CROWD: usize = 8;
 
 /// The longest such moment; it is no longer than half of what the last commit took.
 const LONGEST_MOMENT: Duration = Duration::from_millis(5);
-
-/// How many pages the log has before they are written back into the database: 4 MiB. That takes two more flushes, and what
-/// is to be written next waits for it. With more pages it comes less often and takes longer.
-const LOG_PAGES: i64 = 1000;
 
 /// How long the lock that another process holds is waited for before that is told. A backup takes less.
 const UNTOLD_WAIT: Duration = Duration::from_secs(2);
@@ -80,12 +79,17 @@ struct Shared {
     workers: TaskTracker,
     /// Whether another process has held the lock for longer than is untold.
     held: watch::Sender<bool>,
-    /// Why the last group could not be written, until one is.
+    /// Why the last group could not be written, until one is, or the log not written back, until it is.
     unwritable: watch::Sender<Option<Arc<str>>>,
     /// Whether a wait for the lock has to end.
     hurries: AtomicBool,
-    /// Held by the worker alone; empty after a failed commit (the descriptor is not trusted again) and after closing.
+    /// Held by the worker alone; empty after a failed commit or write-back (the descriptor is not trusted again) and after
+    /// closing.
     connection: Mutex<Option<Connection>>,
+    /// That the log could not be written back; the worker's alone.
+    unbacked: Mutex<Option<Unbacked>>,
+    /// Closed with the writer's connection when what lies in the database file is not trusted.
+    readers: Readers,
     commits: AtomicU64,
     jobs: AtomicU64,
 }
@@ -100,7 +104,12 @@ struct Queue {
 }
 
 impl Writer {
-    pub(crate) fn new(path: PathBuf, clock: Arc<dyn Clock>, opened: Opened) -> Self {
+    pub(crate) fn new(
+        path: PathBuf,
+        clock: Arc<dyn Clock>,
+        opened: Opened,
+        readers: Readers,
+    ) -> Self {
         Self {
             shared: Arc::new(Shared {
                 path,
@@ -114,6 +123,8 @@ impl Writer {
                 unwritable: watch::Sender::new(None),
                 hurries: AtomicBool::new(false),
                 connection: Mutex::new(Some(opened.connection)),
+                unbacked: Mutex::default(),
+                readers,
                 commits: AtomicU64::new(0),
                 jobs: AtomicU64::new(0),
             }),
@@ -141,7 +152,7 @@ impl Writer {
         self.shared.held.subscribe()
     }
 
-    /// Why nothing can be written, as long as that is so.
+    /// Why nothing can be written, or written back, as long as that is so.
     pub(crate) fn unwritable(&self) -> watch::Receiver<Option<Arc<str>>> {
         self.shared.unwritable.subscribe()
     }
@@ -308,7 +319,7 @@ impl Shared {
             Ok(Group { wrote }) => {
                 self.commits.fetch_add(1, Ordering::Relaxed);
                 self.jobs.fetch_add(finishes.len() as u64, Ordering::Relaxed);
-                if *wrote {
+                if *wrote && lock(&self.unbacked).is_none() {
                     self.unwritable.send_if_modified(|reason| reason.take().is_some());
                 }
             }
@@ -321,18 +332,6 @@ impl Shared {
         }
         for finish in finishes {
             finish(outcome.as_ref().map(drop).map_err(Arc::clone));
-        }
-    }
-
-    /// Writes a long log back into the database. Those who were just answered do not wait for it.
-    fn write_back(&self, slot: &mut Option<Connection>) {
-        let Some(connection) = slot else { return };
-        let written = write_log_back(connection);
-        if let Err(error) = written {
-            // The log still has everything, but a descriptor whose flush failed may claim success the next time.
-            let database = self.path.display().to_string();
-            tracing::error!(database, %error, "store log not written back");
-            *slot = None;
         }
     }
 
@@ -466,21 +465,6 @@ impl Drop for Shift {
 
 fn run(connection: &Connection, sql: &str) -> rusqlite::Result<()> {
     connection.prepare_cached(sql)?.execute([]).map(drop)
-}
-
-/// Writes the log back once it is long, if there is something to write.
-fn write_log_back(connection: &Connection) -> rusqlite::Result<()> {
-    let run = |sql| {
-        let mut pragma = connection.prepare_cached(sql)?;
-        pragma.query_row([], |row| {
-            Ok((row.get::<_, i64>("log")?, row.get::<_, i64>("checkpointed")?))
-        })
-    };
-    let (pages, written) = run("PRAGMA wal_checkpoint(NOOP)")?;
-    if pages >= LOG_PAGES && written < pages {
-        run("PRAGMA wal_checkpoint(PASSIVE)")?;
-    }
-    Ok(())
 }
 
 /// A panic under one of these locks leaves nothing half-done: work that panics is caught and undone.

@@ -1,28 +1,34 @@
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::join_all;
+use rusqlite::Connection;
 use tempfile::TempDir;
 use volcanic_base::SystemClock;
 
-use super::{CROWD, Job, LOG_PAGES, Shared, Work, WriteScope, Writer, lock};
+use super::write_back::{BACK_PAUSE, LOG_PAGES, write_log_back};
+use super::{CROWD, Job, Shared, Work, WriteScope, Writer, lock};
 use crate::error::DbError;
-use crate::open::open_for_writing;
+use crate::open::{connect_reader, open_for_writing};
+use crate::readers::Readers;
 
 type AnyWork<T> = Box<dyn FnOnce(&WriteScope<'_>) -> Result<T, DbError> + Send>;
 
 struct Bench {
     folder: TempDir,
     writer: Writer,
+    readers: Readers,
 }
 
 impl Bench {
     async fn new() -> Self {
         let folder = TempDir::new().unwrap();
         let path = folder.path().join("state.db");
-        let writer =
-            Writer::new(path.clone(), Arc::new(SystemClock), open_for_writing(&path).unwrap());
-        let bench = Self { folder, writer };
+        let readers = Readers::new(&path);
+        let opened = open_for_writing(&path).unwrap();
+        let writer = Writer::new(path.clone(), Arc::new(SystemClock), opened, readers.clone());
+        let bench = Self { folder, writer, readers };
         bench
             .run(|scope| Ok(scope.connection.execute_batch("CREATE TABLE words (word TEXT)")?))
             .await
@@ -61,7 +67,7 @@ impl Bench {
     }
 
     fn words(&self) -> Vec<String> {
-        let connection = rusqlite::Connection::open(self.folder.path().join("state.db")).unwrap();
+        let connection = Connection::open(self.folder.path().join("state.db")).unwrap();
         let mut statement = connection.prepare("SELECT word FROM words ORDER BY rowid").unwrap();
         statement.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap()
     }
@@ -238,6 +244,145 @@ async fn long_log_is_written_back_and_does_not_grow_on() {
     let written = std::fs::metadata(bench.folder.path().join("state.db")).unwrap().len();
     assert!(written > 8 << 20, "the database has only {written} bytes");
     assert_eq!(bench.words().len(), 40);
+}
+
+impl Bench {
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("state.db")
+    }
+
+    /// A reader that keeps the log from being written back beyond what is in it now.
+    fn reader(&self) -> Connection {
+        let reader = connect_reader(&self.path()).unwrap();
+        reader.execute_batch("BEGIN; SELECT count(*) FROM words").unwrap();
+        reader
+    }
+
+    /// How many pages the log has, and how many of them count as written back. The connection that asks does not write
+    /// anything back when it is closed.
+    fn log(&self) -> (i64, i64) {
+        let connection = connect_reader(&self.path()).unwrap();
+        let pages = |row: &rusqlite::Row<'_>| Ok((row.get(1)?, row.get(2)?));
+        connection.query_row("PRAGMA wal_checkpoint(NOOP)", [], pages).unwrap()
+    }
+
+    /// Runs something on the worker's place, with no worker on it.
+    async fn at_rest<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Shared, &mut Option<Connection>) -> T + Send + 'static,
+    ) -> T {
+        let shared = Arc::clone(&self.writer.shared);
+        tokio::task::spawn_blocking(move || {
+            let mut slot = lock(&shared.connection);
+            work(&shared, &mut slot)
+        })
+        .await
+        .unwrap()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn log_that_cannot_be_written_back_is_told_until_it_can() {
+    let bench = Bench::new().await;
+    let unwritable = bench.writer.unwritable();
+    let told = || unwritable.borrow().as_deref().map(str::to_owned);
+    let word: &'static str = "x".repeat(8 << 20).leak();
+    let reader = bench.reader();
+    bench.say(word).await.unwrap();
+    bench.at_rest(|_, _| ()).await;
+    drop(reader);
+    // A descriptor that takes no writes: what a disk that fails does to the database file, and not to the log.
+    let path = bench.path();
+    let is_empty = bench.at_rest(move |shared, slot| {
+        *slot = Some(connect_reader(&path).unwrap());
+        shared.write_back(slot);
+        slot.is_none()
+    });
+    assert!(is_empty.await, "the descriptor is used again");
+    assert_eq!(told().as_deref(), Some("disk I/O error"));
+    let (pages, written) = bench.log();
+    assert!(pages >= LOG_PAGES, "the log has {pages} pages");
+    assert_eq!(written, 0);
+    // Groups go on, and do not hide it. The next attempt is not made at once.
+    bench.say("next").await.unwrap();
+    bench.at_rest(|_, slot| assert!(slot.is_some())).await;
+    assert_eq!(told().as_deref(), Some("disk I/O error"));
+    assert_eq!(bench.log().1, 0);
+    // An attempt that a reader keeps from the end has not flushed the database.
+    let reader = bench.reader();
+    bench.say("kept").await.unwrap();
+    tokio::time::advance(BACK_PAUSE).await;
+    bench.run(|_| Ok(())).await.unwrap();
+    bench.at_rest(|_, _| ()).await;
+    assert!(told().is_some());
+    drop(reader);
+    bench.run(|_| Ok(())).await.unwrap();
+    bench.at_rest(|_, _| ()).await;
+    assert_eq!(told(), None);
+    let (pages, written) = bench.log();
+    assert_eq!(pages, written);
+    assert_eq!(bench.words(), [word, "next", "kept"]);
+}
+
+#[tokio::test]
+async fn pages_that_no_flush_reached_are_written_back_again() {
+    check_nothing_counts_as_written_back(0).await;
+    check_nothing_counts_as_written_back(2).await;
+}
+
+async fn check_nothing_counts_as_written_back(idle_readers: usize) {
+    let bench = Bench::new().await;
+    bench.say("early").await.unwrap();
+    let reader = bench.reader();
+    bench.say("late").await.unwrap();
+    // Beside a reader the earlier pages are written, and nothing is flushed.
+    bench.run(|_| Ok(())).await.unwrap();
+    let written = bench.at_rest(|_, slot| write_log_back(slot.as_ref().unwrap(), 0));
+    assert!(!written.await.unwrap());
+    let (pages, written) = bench.log();
+    assert!(0 < written && written < pages, "{written} of {pages}");
+    drop(reader);
+    let both = Arc::new(std::sync::Barrier::new(idle_readers));
+    let read = |_| {
+        let both = Arc::clone(&both);
+        bench.readers.read(move |connection| {
+            both.wait();
+            let count = "SELECT count(*) FROM words";
+            Ok(connection.query_row(count, [], |row| row.get::<_, i64>(0))?)
+        })
+    };
+    let counts = join_all((0..idle_readers).map(read)).await;
+    assert!(counts.into_iter().all(|count| count.unwrap() == 2));
+    bench.at_rest(Shared::distrust).await;
+    assert_eq!(bench.log(), (pages, 0), "the log is as it was, and nothing counts as written back");
+    assert_eq!(bench.words(), ["early", "late"]);
+}
+
+#[tokio::test]
+async fn read_under_way_is_waited_for_before_its_connection_is_closed() {
+    let bench = Bench::new().await;
+    bench.say("word").await.unwrap();
+    bench.at_rest(|_, slot| write_log_back(slot.as_ref().unwrap(), 0).unwrap()).await;
+    let (open, gate) = std::sync::mpsc::channel::<()>();
+    let (began, begun) = tokio::sync::oneshot::channel();
+    let read = bench.readers.read(move |connection| {
+        let count = "SELECT count(*) FROM words";
+        let count = connection.query_row(count, [], |row| row.get::<_, i64>(0))?;
+        began.send(()).unwrap();
+        gate.recv().unwrap();
+        Ok(count)
+    });
+    let closing = async {
+        begun.await.unwrap();
+        let closing = bench.at_rest(Shared::distrust);
+        tokio::pin!(closing);
+        assert!(tokio::time::timeout(Duration::from_millis(200), &mut closing).await.is_err());
+        open.send(()).unwrap();
+        closing.await;
+    };
+    let (count, ()) = tokio::join!(read, closing);
+    assert_eq!(count.unwrap(), 1);
+    assert_eq!(bench.log().1, 0, "the index went with the last connection");
 }
 
 /// Puts work into the queue, as a caller does.
