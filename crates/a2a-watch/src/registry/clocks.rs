@@ -9,13 +9,15 @@ use volcanic_base::Clock;
 
 use super::Registry;
 use crate::machine::{WatchEffect, was_set};
+use crate::record::WatchRecord;
 
 /// The time of a process: what the wall clock showed when it began, and what has passed since, awake or asleep.
 ///
 /// Timers go by the monotonic clock, which stands still while the machine sleeps, so this one has a lead over that. A wall
 /// clock that is set changes nothing, ahead or back, but for one that shows a time before which none can have been set:
 /// the first time that it is set it is believed. Moments of this clock never lie before earlier ones; beside the wall clock
-/// they are ahead by what that was set back, and behind by what it was set ahead.
+/// they are ahead by what that was set back, and behind by what it was set ahead. What is kept goes through
+/// [`WatchClock::dated`] or [`WatchClock::kept`].
 #[derive(Debug)]
 pub(super) struct WatchClock {
     wall: Arc<dyn Clock>,
@@ -50,6 +52,24 @@ impl WatchClock {
     pub(super) fn on_the_wall(&self, at: Timestamp) -> Timestamp {
         let ahead = self.now().duration_since(self.wall.now());
         at.saturating_sub(ahead).unwrap_or(at)
+    }
+
+    /// A moment of this clock as it is kept: the next process begins with what the wall clock shows then.
+    ///
+    /// Beside a wall clock that was set back it is kept as it is. That clock may be put right by then, and nothing is to end
+    /// early; what is still to come counts from then on.
+    pub(super) fn kept(&self, at: Timestamp) -> Timestamp {
+        at.max(self.on_the_wall(at))
+    }
+
+    /// A record with its moments as they are kept.
+    pub(super) fn dated(&self, record: WatchRecord) -> WatchRecord {
+        WatchRecord {
+            started_at: self.kept(record.started_at),
+            not_found_since: record.not_found_since.map(|at| self.kept(at)),
+            next_check_at: record.next_check_at.map(|at| self.on_the_wall(at)),
+            ..record
+        }
     }
 
     fn look(&self) -> (Timestamp, SignedDuration) {
@@ -171,5 +191,19 @@ mod tests {
         pass(&wall, HOUR).await;
         wall.set(start());
         assert_eq!(clock.on_the_wall(clock.now() + HOUR), start() + HOUR);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn moments_are_kept_as_a_clock_that_was_set_ahead_shows_them_and_never_earlier() {
+        let wall = ManualClock::at(start());
+        let clock = WatchClock::new(Arc::new(wall.clone()));
+        pass(&wall, HOUR).await;
+        assert_eq!(clock.kept(start()), start());
+        wall.set(start() + 49 * HOUR);
+        assert_eq!((clock.now(), clock.kept(start())), (start() + HOUR, start() + 48 * HOUR));
+        for set_back_to in [start(), Timestamp::UNIX_EPOCH] {
+            wall.set(set_back_to);
+            assert_eq!(clock.kept(start()), start());
+        }
     }
 }

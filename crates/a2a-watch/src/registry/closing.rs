@@ -114,7 +114,8 @@ async fn mark_as_known(
     record: Option<&WatchRecord>,
 ) -> Option<Option<WatchRecord>> {
     loop {
-        match context.deps.store.send_known(message_id, record).await {
+        let dated = record.map(|record| context.clock.dated(record.clone()));
+        match context.deps.store.send_known(message_id, dated.as_ref()).await {
             Ok(kept) => return Some(kept),
             Err(error) => {
                 tracing::error!(error = %error, "a send could not be marked as known and is tried again");

@@ -347,7 +347,8 @@ fn watch(
     file: &AgentsFile,
     listed: Listed,
 ) -> WatchRecord {
-    let now = context.clock.now();
+    // A list has moments of the wall clock, and so has what is kept.
+    let now = context.clock.kept(context.clock.now());
     let origin = file.agent(&listed.agent).map(AgentEntry::origin).unwrap_or_default();
     WatchRecord {
         context_id: listed.context_id.map(ContextId::from),

@@ -157,6 +157,7 @@ impl Registry {
         let job = match effect {
             WatchEffect::Write => self.jobs.set.spawn(
                 async move {
+                    let record = context.clock.dated(record);
                     let result = context.deps.store.update(record.epoch, &record).await;
                     JobEnd::Wrote { id, result }
                 }

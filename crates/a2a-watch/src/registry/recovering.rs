@@ -94,6 +94,7 @@ async fn recover(
 /// Keeps since when a send is looked for. A store that fails does not end the search.
 async fn note(context: &Context, send: &SendRecord) -> bool {
     let Some(since) = send.sought_since else { return true };
+    let since = context.clock.kept(since);
     let noted = context.deps.store.note_sought(&send.message_id, since).await;
     if let Err(error) = &noted {
         tracing::warn!(error = %error, "since when a send is looked for could not be kept");

@@ -140,7 +140,9 @@ impl Registry {
         if let Some(held) = followed.stream {
             self.drop_stream(held);
         }
-        if let Some(record) = record {
+        if let Some(mut record) = record {
+            // What is kept is for the next process, so it may be ahead of this one's clock.
+            record.started_at = record.started_at.min(followed.watch.record().started_at);
             let continuing = followed.continuing.zip(followed.watch.record().message_id.clone());
             let again = record.clone();
             self.adopt(*record, self.context.config.store_retry);

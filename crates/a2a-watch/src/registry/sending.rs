@@ -305,10 +305,14 @@ pub(super) async fn known(
     let record = new_watch(context, send, first, &task, answered.clone());
     let (state, hinted) = (task.status.state.label(), is_hinted(&task, answered.as_ref()));
     loop {
-        match context.deps.store.send_known(&send.message_id, Some(&record)).await {
+        let dated = context.clock.dated(record.clone());
+        match context.deps.store.send_known(&send.message_id, Some(&dated)).await {
             Ok(kept) => {
-                let kept = kept.unwrap_or_else(|| record.clone());
+                let mut kept = kept.unwrap_or_else(|| record.clone());
                 let new = kept.id == record.id;
+                if new {
+                    kept.started_at = record.started_at;
+                }
                 let remote = remote.concealing(kept.push_token.as_ref());
                 return Sent::Task { record: Box::new(kept), new, remote, state, hinted, answered };
             }

@@ -56,6 +56,20 @@ async fn list_is_taken_up_although_the_file_of_agents_is_being_edited() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn watch_that_is_imported_after_the_clock_was_set_ahead_has_its_whole_time_after_a_restart() {
+    let mut world = World::new(Agent::new(WORKING));
+    world.agent.set_task("t1", "TASK_STATE_WORKING", "");
+    let path = world.workspace().join(".volcanic/a2a/pending.json");
+    fs::write(path, r#"[{"agent": "travel-bot", "taskId": "t1"}]"#).unwrap();
+    world.set_ahead(2 * 24 * 3600);
+    world.watches.restore().await;
+    world.chat.wait_for(1).await;
+    world.crash().await;
+    world.pass(3600).await;
+    assert_eq!((world.chat.attempts(), world.states()), (1, vec![WatchState::Watching]));
+}
+
+#[tokio::test(start_paused = true)]
 async fn imported_task_that_a_send_led_to_meanwhile_is_told_once() {
     let world = World::new(Agent::new(WORKING));
     let path = world.workspace().join(".volcanic/a2a/pending.json");

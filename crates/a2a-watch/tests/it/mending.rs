@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
-use volcanic_a2a_watch::{SendEnd, SendState, TaskError, WatchState, WatchTarget};
+use volcanic_a2a_watch::{SendEnd, SendState, TaskError, WatchState, WatchStore as _, WatchTarget};
 
 use crate::agent::{Agent, OnSend};
 use crate::world::World;
@@ -269,6 +269,116 @@ async fn watch_that_begins_before_the_clock_is_set_goes_on_when_it_is_and_after_
     assert_eq!((world.chat.attempts(), world.states()), (0, vec![WatchState::Watching]));
     world.pass(24 * 3600).await;
     assert!(world.chat.delivered()[0].key.ends_with(":no-result"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn watch_that_begins_after_the_clock_was_set_ahead_has_its_whole_time_after_a_restart() {
+    let mut world = World::new(Agent::new(WORKING));
+    world.set_ahead(2 * 24 * 3600);
+    world.hand_over().await;
+    world.pass(3600).await;
+    assert_eq!((world.chat.attempts(), world.states()), (0, vec![WatchState::Watching]));
+    world.crash().await;
+    world.pass(22 * 3600 + 50 * 60).await;
+    assert_eq!(world.chat.attempts(), 0, "after 23 hours and 50 minutes");
+    world.pass(20 * 60).await;
+    assert!(world.chat.delivered()[0].key.ends_with(":no-result"), "{:?}", world.chat.delivered());
+}
+
+#[tokio::test(start_paused = true)]
+async fn watch_that_is_written_after_the_clock_was_set_ahead_has_its_whole_time_after_a_restart() {
+    let mut world = World::new(Agent::new(WORKING));
+    world.hand_over().await;
+    world.pass(3600).await;
+    world.set_ahead(2 * 24 * 3600);
+    // A failed check is written, and so is the next one that does not fail.
+    world.agent.set_unreachable(true);
+    world.pass(600).await;
+    world.agent.set_unreachable(false);
+    world.pass(3000).await;
+    world.crash().await;
+    world.pass(21 * 3600 + 50 * 60).await;
+    assert_eq!(world.chat.attempts(), 0, "after 23 hours and 50 minutes");
+    world.pass(20 * 60).await;
+    assert!(world.chat.delivered()[0].key.ends_with(":no-result"), "{:?}", world.chat.delivered());
+}
+
+#[tokio::test(start_paused = true)]
+async fn watch_that_begins_while_the_clock_is_set_back_has_its_whole_time_when_it_is_put_right() {
+    let mut world = World::new(Agent::new(WORKING));
+    world.set_back(20 * 3600);
+    world.hand_over().await;
+    world.pass(3600).await;
+    world.set_ahead(20 * 3600);
+    world.crash().await;
+    world.pass(22 * 3600 + 50 * 60).await;
+    assert_eq!(world.chat.attempts(), 0, "after 23 hours and 50 minutes");
+    world.pass(20 * 60).await;
+    assert!(world.chat.delivered()[0].key.ends_with(":no-result"), "{:?}", world.chat.delivered());
+}
+
+#[tokio::test(start_paused = true)]
+async fn watch_that_was_waited_for_after_the_clock_was_set_ahead_is_as_old_as_it_is() {
+    let world = World::new(Agent::new(WORKING));
+    world.set_ahead(2 * 24 * 3600);
+    let end = world.send(world.order("hi"), 60).await;
+    assert!(matches!(end, Ok(SendEnd::HandedOver { .. })), "{end:?}");
+    assert_eq!(world.watches.watches(None).await[0].age.as_secs(), 60);
+}
+
+#[tokio::test(start_paused = true)]
+async fn watch_that_is_read_again_after_the_clock_was_set_ahead_has_no_more_than_its_time() {
+    let world = World::new(Agent::new(WORKING));
+    world.set_ahead(2 * 24 * 3600);
+    world.hand_over().await;
+    world.pass(20 * 3600).await;
+    let kept = world.store.all_watches()[0].clone();
+    assert!(world.store.update(kept.epoch, &kept).await.unwrap());
+    // The next check is written, which finds that somebody else wrote.
+    world.agent.set_unreachable(true);
+    world.pass(600).await;
+    world.agent.set_unreachable(false);
+    world.pass(3 * 3600 + 40 * 60).await;
+    assert_eq!(world.chat.attempts(), 0, "after 23 hours and 50 minutes");
+    world.pass(20 * 60).await;
+    assert_eq!(world.chat.delivered().len(), 1);
+    assert!(world.chat.delivered()[0].key.ends_with(":no-result"), "{:?}", world.chat.delivered());
+}
+
+#[tokio::test(start_paused = true)]
+async fn task_that_is_not_known_after_the_clock_was_set_ahead_is_asked_for_as_long_after_a_restart()
+{
+    let mut world = World::new(Agent::new(WORKING));
+    world.hand_over().await;
+    world.pass(3600).await;
+    world.set_ahead(2 * 24 * 3600);
+    world.agent.set_forgetting();
+    // Reads are five minutes apart.
+    world.pass(6 * 60).await;
+    assert_eq!(world.store.all_watches()[0].not_found, 1);
+    world.crash().await;
+    world.pass(60).await;
+    assert!(world.store.all_watches()[0].not_found >= 3);
+    assert_eq!(world.chat.attempts(), 0, "{:?}", world.chat.delivered());
+    world.pass(15 * 60).await;
+    assert_eq!(world.chat.attempts(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn search_for_a_send_that_begins_after_the_clock_was_set_ahead_goes_on_after_a_restart() {
+    let mut world = World::new(Agent::new(OnSend::TaskWithoutAnswer));
+    world.lose_in_flight(world.order("hi")).await;
+    world.agent.set_unreachable(true);
+    world.start_without_restore();
+    world.set_ahead(2 * 24 * 3600);
+    world.watches.restore().await;
+    world.pass(60).await;
+    world.crash().await;
+    world.pass(30).await;
+    assert_eq!(world.chat.attempts(), 0, "{:?}", world.chat.delivered());
+    world.agent.set_unreachable(false);
+    world.reach(&[WatchState::Watching]).await;
+    assert_eq!(world.chat.attempts(), 0);
 }
 
 #[tokio::test(start_paused = true)]
