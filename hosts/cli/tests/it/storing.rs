@@ -48,8 +48,16 @@ async fn state_of_an_earlier_version_is_read_once_the_assistant_was_started() {
     chat.say("hello").await.unwrap();
     assert!(chat.finish(SOON).await.unwrap().0.success());
     // As a version before the latest format left it.
-    database(&world).execute_batch("DROP INDEX watches_over; PRAGMA user_version = 3").unwrap();
-    let told = ["state.db` has format 3", "start the assistant once to bring it up to date"];
+    database(&world)
+        .execute_batch(
+            "DROP TABLE workspaces; DROP INDEX sends_answered;
+             CREATE INDEX sends_workspace ON sends (workspace);
+             CREATE INDEX watches_workspace ON watches (workspace);
+             CREATE INDEX watches_live ON watches (place) WHERE state <> 'done';
+             PRAGMA user_version = 4",
+        )
+        .unwrap();
+    let told = ["state.db` has format 4", "start the assistant once to bring it up to date"];
     world.run(&["watches"]).await.check(1, &told);
     let chat = world.chat(1);
     assert!(chat.finish(SOON).await.unwrap().0.success());
