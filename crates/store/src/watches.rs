@@ -140,6 +140,9 @@ pub(crate) fn update(
         &[(":expected_epoch", &expected)],
         |columns| update.execute(columns),
     )?;
+    if written == 1 {
+        note_workspace(scope, &given.workspace)?;
+    }
     Ok(written == 1)
 }
 
