@@ -198,11 +198,12 @@ impl Inner {
         watches: &[WatchRecord],
         action: &'static str,
     ) -> Result<Vec<WatchRecord>, WatchStoreError> {
-        let before = (self.watches.len(), self.log.len());
+        let before = (self.watches.len(), self.log.len(), self.workspaces.clone());
         let kept = watches.iter().map(|watch| self.keep(watch, action)).collect();
         if Result::is_err(&kept) {
             self.watches.truncate(before.0);
             self.log.truncate(before.1);
+            self.workspaces = before.2;
         }
         kept
     }
