@@ -45,9 +45,7 @@ async fn wait_inside_a_send_reads_every_second() {
 async fn stream_that_ends_early_inside_the_wait_is_replaced_by_reads_every_second() {
     let world = World::new(Agent::new(WORKING).streams());
     let (end, ()) = tokio::join!(world.send(world.order("plan a trip"), 60), async {
-        while world.agent.open_streams() == 0 {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+        world.reach_stream().await;
         world.agent.cut_streams();
         world.pass(10).await;
         assert!(world.agent.reads("t1").len() >= 9, "{:?}", world.agent.reads("t1"));
@@ -64,9 +62,7 @@ async fn event_that_is_too_large_inside_the_wait_is_read_for_and_the_stream_goes
     let large = format!("data: {{\"padding\": \"{}\"}}\n\n", "x".repeat(100 << 10));
     let large: &'static str = Box::leak(large.into_boxed_str());
     let (end, ()) = tokio::join!(world.send(world.order("plan a trip"), 600), async {
-        while world.agent.open_streams() == 0 {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+        world.reach_stream().await;
         let began = Instant::now();
         for _ in 0..5 {
             world.agent.stream_bytes("t1", large).await;
@@ -92,9 +88,7 @@ async fn task_that_settles_right_after_an_event_that_is_too_large_is_told_at_onc
     let large = format!("data: {{\"padding\": \"{}\"}}\n\n", "x".repeat(100 << 10));
     let large: &'static str = Box::leak(large.into_boxed_str());
     let settled_at = async {
-        while world.agent.open_streams() == 0 {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+        world.reach_stream().await;
         world.agent.stream_bytes("t1", large).await;
         world.pass(1).await;
         assert_eq!(world.agent.reads("t1").len(), 1);

@@ -88,9 +88,7 @@ async fn send_slow_task_starts_watch() {
 async fn stream_inside_the_wait_is_a_hint_and_a_read_decides() {
     let world = World::new(Agent::new(WORKING).streams());
     let (end, ()) = tokio::join!(world.send(world.order("plan a trip"), 60), async {
-        while world.agent.open_streams() == 0 {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+        world.reach_stream().await;
         // A hint that is not true yet.
         world.agent.stream_status("t1", "TASK_STATE_COMPLETED").await;
         world.pass(3).await;

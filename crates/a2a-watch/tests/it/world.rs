@@ -355,6 +355,17 @@ impl World {
         assert!(end.is_ok(), "{:?} instead of {states:?}", self.states());
     }
 
+    /// Lets time pass until somebody holds a stream.
+    pub(crate) async fn reach_stream(&self) {
+        let opened = async {
+            while self.agent.open_streams() == 0 {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        let end = tokio::time::timeout(PATIENCE, opened).await;
+        assert!(end.is_ok(), "no stream was opened; asked were {:?}", self.agent.asked());
+    }
+
     /// Waits until every watch has ended.
     pub(crate) async fn reach_ends(&self) {
         let reached = async {
