@@ -44,14 +44,7 @@ impl HttpJson {
         let line = &self.endpoint.line;
         let route = operation.route();
         let request = self.request(operation, &route, method(route.verb()), ACCEPT_JSON)?;
-        let answer = pin!(async {
-            let (head, body) = line.open(request, CallKind::Call).await?.into_parts();
-            if matches!(head.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
-                return Err(line.status_error(head.status, &head.headers));
-            }
-            let body = line.read_answer(&head, body, limits.size).await?;
-            Ok((head, body))
-        });
+        let answer = pin!(line.ask(request, limits.size));
         let (head, body) = line.within(limits.timeout, answer).await?;
         if head.status.is_success() {
             read_answer(line, &body).map_err(|error| {
@@ -112,9 +105,6 @@ impl HttpJson {
         limits: AnswerLimits,
     ) -> ClientError {
         let line = &self.endpoint.line;
-        if matches!(head.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
-            return line.status_error(head.status, &head.headers);
-        }
         match line.read_answer(head, body, limits.size).await {
             Err(error) => error,
             Ok(body) if !head.status.is_success() => {

@@ -68,14 +68,7 @@ impl JsonRpc {
     ) -> Result<O::Answer, ClientError> {
         let line = &self.endpoint.line;
         let Exchange { id, request } = self.exchange(operation, &self.call_headers)?;
-        let answer = pin!(async {
-            let (head, body) = line.open(request, CallKind::Call).await?.into_parts();
-            if matches!(head.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
-                return Err(line.status_error(head.status, &head.headers));
-            }
-            let body = line.read_answer(&head, body, limits.size).await?;
-            Ok((head, body))
-        });
+        let answer = pin!(line.ask(request, limits.size));
         let (head, body) = line.within(limits.timeout, answer).await?;
         if self.dialect == AgentProtocol::V1
             && head.status.is_success()
@@ -106,9 +99,6 @@ impl JsonRpc {
                 return Ok(Events::new(Arc::clone(line), body, move |line, _, data, read| {
                     read_event(line, dialect, O::METHOD, &id, data, read)
                 }));
-            }
-            if matches!(head.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
-                return Err(line.status_error(head.status, &head.headers));
             }
             let body = line.read_answer(&head, body, limits.size).await?;
             self.decode(O::METHOD, &id, head.status, &head.headers, &body)?;

@@ -129,6 +129,17 @@ impl Line {
         }
     }
 
+    /// Sends a request and reads its whole answer, without our secrets, [within](Self::within) a time.
+    pub(super) async fn ask(
+        &self,
+        request: Request<Bytes>,
+        limit: usize,
+    ) -> Result<(response::Parts, Bytes), ClientError> {
+        let (head, body) = self.open(request, CallKind::Call).await?.into_parts();
+        let body = self.read_answer(&head, body, limit).await?;
+        Ok((head, body))
+    }
+
     /// Reads a whole body, without our secrets, [within](Self::within) a time.
     pub(super) async fn read(&self, body: NetBody, limit: usize) -> Result<Bytes, ClientError> {
         match body.collect(limit).await {
@@ -137,14 +148,17 @@ impl Line {
         }
     }
 
-    /// Reads the whole body of an answer, without our secrets, [within](Self::within) a time. Of one that is no success there
-    /// may be more than is read; its status tells enough then.
+    /// Reads the whole body of an answer, without our secrets, [within](Self::within) a time. What stands behind a refused key
+    /// is not read. Of what is no success either there may be more than is read; its status tells enough then.
     pub(super) async fn read_answer(
         &self,
         head: &response::Parts,
         body: NetBody,
         limit: usize,
     ) -> Result<Bytes, ClientError> {
+        if matches!(head.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+            return Err(self.status_error(head.status, &head.headers));
+        }
         match self.read(body, limit).await {
             Err(ClientError::TooLarge { .. }) if !head.status.is_success() => {
                 Err(self.status_error(head.status, &head.headers))
