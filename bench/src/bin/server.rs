@@ -3,11 +3,7 @@
 //!
 //! It listens on a free port of the loopback interface, prints its URL, and ends with its standard input.
 
-use std::{
-    collections::{HashMap, hash_map::Entry},
-    io::Write as _,
-    sync::Arc,
-};
+use std::{collections::HashMap, io::Write as _, ops::Range, sync::Arc};
 
 use anyhow::{Context as _, Result, bail};
 use bytes::{Buf as _, Bytes, BytesMut};
@@ -56,7 +52,6 @@ struct Written {
     bytes: Vec<u8>,
     /// Where the ids are.
     ids: Vec<usize>,
-    id_length: usize,
 }
 
 impl Written {
@@ -71,9 +66,9 @@ impl Written {
     }
 
     /// Puts another id in place of the last one, which is as long.
-    fn put(&mut self, id: &str) {
+    fn put(&mut self, id: &[u8]) {
         for at in &self.ids {
-            self.bytes[*at..at + id.len()].copy_from_slice(id.as_bytes());
+            self.bytes[*at..at + id.len()].copy_from_slice(id);
         }
     }
 }
@@ -122,7 +117,7 @@ impl Answers {
     }
 
     fn write(&self, asked: &Asked, id: &str) -> Result<Written> {
-        let mut written = Written { id_length: id.len(), ..Written::default() };
+        let mut written = Written::default();
         match asked {
             Asked::Task => {
                 let length = self.task.length(id);
@@ -151,34 +146,38 @@ impl Answers {
 }
 
 /// What a request asks for.
-#[derive(PartialEq, Eq, Hash)]
 enum Asked {
     Task,
     Stream(String),
 }
 
-/// What was written to one connection, to be written again.
-#[derive(Default)]
-struct Memory {
-    answers: HashMap<Asked, Written>,
+/// The last request of a connection and its answer. The next one is mostly the same but for its id, which is as long: it is
+/// neither taken apart nor answered anew then.
+struct Known {
+    request: Vec<u8>,
+    id: Range<usize>,
+    written: Written,
 }
 
-impl Memory {
-    fn answer(&mut self, answers: &Answers, body: &[u8]) -> Result<&[u8]> {
-        let request: Request<'_> = serde_json::from_slice(body)?;
-        let (id, asked) = (request.id.get(), Answers::asked(&request)?);
-        let written = match self.answers.entry(asked) {
-            Entry::Occupied(kept) if kept.get().id_length == id.len() => {
-                let written = kept.into_mut();
-                written.put(id);
-                written
-            }
-            entry => {
-                let written = answers.write(entry.key(), id)?;
-                entry.insert_entry(written).into_mut()
-            }
-        };
-        Ok(&written.bytes)
+impl Known {
+    fn new(request: &[u8], body: &[u8], answers: &Answers) -> Result<Self> {
+        let read: Request<'_> = serde_json::from_slice(body)?;
+        let id = read.id.get();
+        // It is a part of the request.
+        let at = id.as_ptr().addr() - request.as_ptr().addr();
+        let written = answers.write(&Answers::asked(&read)?, id)?;
+        Ok(Self { request: request.to_vec(), id: at..at + id.len(), written })
+    }
+
+    /// The answer, if what was received begins with that request again.
+    fn answer(&mut self, received: &[u8]) -> Option<&[u8]> {
+        let request = received.get(..self.request.len())?;
+        let is_same = |range: Range<usize>| request[range.clone()] == self.request[range];
+        if !is_same(0..self.id.start) || !is_same(self.id.end..request.len()) {
+            return None;
+        }
+        self.written.put(&request[self.id.clone()]);
+        Some(&self.written.bytes)
     }
 }
 
@@ -212,30 +211,34 @@ fn whole(media_type: &str, body: &str) -> Bytes {
 /// Answers the requests of one connection in turn.
 async fn serve(mut stream: TcpStream, answers: Arc<Answers>) -> Result<()> {
     let mut received = BytesMut::with_capacity(8 << 10);
-    let mut memory = Memory::default();
+    let mut known: Option<Known> = None;
     loop {
+        if let Some(known) = &mut known
+            && let Some(answer) = known.answer(&received)
+        {
+            stream.write_all(answer).await?;
+            received.advance(known.request.len());
+            continue;
+        }
         let Some(end) = memchr::memmem::find(&received, b"\r\n\r\n") else {
             if stream.read_buf(&mut received).await? == 0 {
                 return Ok(());
             }
             continue;
         };
-        let head = str::from_utf8(&received[..end])?;
-        let is_for_card = head.starts_with("GET ");
-        let length = content_length(head);
-        received.advance(end + 4);
-        if is_for_card {
+        let (head, end) = (str::from_utf8(&received[..end])?, end + 4);
+        if head.starts_with("GET ") {
             stream.write_all(&answers.card).await?;
+            received.advance(end);
             continue;
         }
-        let length = length.context("a request without a length")?;
+        let length = end + content_length(head).context("a request without a length")?;
         while received.len() < length {
             if stream.read_buf(&mut received).await? == 0 {
                 bail!("a request that was cut");
             }
         }
-        stream.write_all(memory.answer(&answers, &received[..length])?).await?;
-        received.advance(length);
+        known = Some(Known::new(&received[..length], &received[end..length], &answers)?);
     }
 }
 
