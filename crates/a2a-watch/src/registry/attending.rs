@@ -70,51 +70,57 @@ async fn settle(
     remote: &RemoteAgent,
     progress: &mut Progress,
 ) -> Option<Task> {
-    if !progress.hinted && remote.streams() {
+    let mut next = Instant::now();
+    if !progress.hinted
+        && remote.streams()
+        && let Ok(stream) = remote.subscribe_for_hints(&record.task_id).await
+    {
         // A stream that fails or ends is one more hint; from then on the task is read at intervals.
-        if let Ok(stream) = remote.subscribe_for_hints(&record.task_id).await
-            && let ControlFlow::Break(task) =
-                follow(context, record, remote, progress, stream).await
-        {
-            return task;
+        match follow(context, record, remote, progress, stream).await {
+            ControlFlow::Break(task) => return task,
+            ControlFlow::Continue(at) => next = at,
         }
     }
     loop {
+        tokio::time::sleep_until(next).await;
         let asked_at = Instant::now();
         if let ControlFlow::Break(task) = look(context, record, remote, progress).await {
             return task;
         }
-        let pause = context.config.wait_poll.max(progress.put_off.unwrap_or_default());
-        tokio::time::sleep_until(asked_at + pause).await;
+        next = asked_at + context.config.wait_poll.max(progress.put_off.unwrap_or_default());
     }
 }
 
 /// Follows a stream until it ends or hints at a settled task. What is too large to tell is read for at once, and after that
-/// at most so often, as after pushes. It breaks as [`look`] does.
+/// at most so often, as after pushes. It breaks as [`look`] does, and else says when the agent lets itself be asked again.
 async fn follow(
     context: &Context,
     record: &WatchRecord,
     remote: &RemoteAgent,
     progress: &mut Progress,
     mut stream: HintStream,
-) -> ControlFlow<Option<Task>> {
-    let (mut rests_until, mut is_due) = (Instant::now(), false);
+) -> ControlFlow<Option<Task>, Instant> {
+    let mut put_off_until = Instant::now();
+    let (mut rests_until, mut is_due) = (put_off_until, false);
     loop {
         tokio::select! {
             biased;
             () = tokio::time::sleep_until(rests_until), if is_due => {
                 is_due = false;
-                look(context, record, remote, progress).await?;
-                let pause = progress.put_off.unwrap_or_default();
-                rests_until = Instant::now() + context.config.push_gap.max(pause);
+                if let ControlFlow::Break(task) = look(context, record, remote, progress).await {
+                    return ControlFlow::Break(task);
+                }
+                let now = Instant::now();
+                put_off_until = now + progress.put_off.unwrap_or_default();
+                rests_until = put_off_until.max(now + context.config.push_gap);
             }
             heard = until_hint(&mut stream, &record.told) => match heard {
                 Heard::Large => is_due = true,
                 Heard::Settled => {
                     progress.hinted = true;
-                    return ControlFlow::Continue(());
+                    return ControlFlow::Continue(put_off_until);
                 }
-                Heard::End => return ControlFlow::Continue(()),
+                Heard::End => return ControlFlow::Continue(put_off_until),
             },
         }
     }

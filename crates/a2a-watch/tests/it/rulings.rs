@@ -105,6 +105,29 @@ async fn task_that_settles_right_after_an_event_that_is_too_large_is_told_at_onc
 }
 
 #[tokio::test(start_paused = true)]
+async fn stream_that_ends_inside_the_wait_after_a_refused_read_brings_no_read_before_its_time() {
+    let world = World::new(Agent::new(WORKING).streams());
+    let large = format!("data: {{\"padding\": \"{}\"}}\n\n", "x".repeat(100 << 10));
+    let large: &'static str = Box::leak(large.into_boxed_str());
+    let (end, ()) = tokio::join!(world.send(world.order("plan a trip"), 600), async {
+        world.reach_stream().await;
+        world.agent.set_busy(Some(60));
+        world.agent.stream_bytes("t1", large).await;
+        world.pass(1).await;
+        assert_eq!(world.agent.reads("t1").len(), 1);
+        world.agent.cut_streams();
+        world.pass(50).await;
+        world.agent.set_busy(None);
+        world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Lisbon");
+        assert_eq!(world.agent.reads("t1").len(), 1, "{:?}", world.agent.reads("t1"));
+    });
+    let Ok(SendEnd::Settled { outcome, .. }) = end else { panic!("{end:?}") };
+    assert_eq!(outcome.answer, "Lisbon");
+    let [refused, next] = world.agent.reads("t1")[..] else { panic!("two reads") };
+    assert_eq!((next - refused).as_secs(), 60);
+}
+
+#[tokio::test(start_paused = true)]
 async fn watch_that_is_overdue_at_a_start_is_read_once_before_it_gives_up() {
     for is_done in [true, false] {
         let mut world = World::new(Agent::new(WORKING));
