@@ -40,8 +40,8 @@ pub(crate) async fn tell_unwritable(
     let text = |reason: &Option<Arc<str>>| {
         reason.as_deref().map(|reason| {
             format!(
-                "My state cannot be written ({reason}), so I cannot take anything on. What you write meanwhile is not \
-                 lost: I go on by myself once that is mended."
+                "My state cannot be written ({reason}). What I cannot take on until that is mended is not lost: I go on by \
+                 myself then."
             )
         })
     };
