@@ -11,9 +11,13 @@ use std::{
     thread,
 };
 
+use futures::FutureExt as _;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 use rustyline::{Config, Editor, ExternalPrinter, error::ReadlineError, history::MemHistory};
-use tokio::{sync::mpsc, task::spawn_blocking};
+use tokio::{
+    sync::{Notify, mpsc},
+    task::spawn_blocking,
+};
 
 use crate::input::{Input, LINES};
 
@@ -37,6 +41,8 @@ pub(crate) struct Terminal {
     flow: Flow,
     asks: std_mpsc::SyncSender<()>,
     is_asking: Arc<AtomicBool>,
+    /// Told when a line has been read.
+    answered: Arc<Notify>,
     original: Termios,
 }
 
@@ -54,14 +60,17 @@ impl Terminal {
         let (asks, asked) = std_mpsc::sync_channel(1);
         let (sender, receiver) = mpsc::channel(LINES);
         let is_asking = Arc::new(AtomicBool::new(false));
-        let asking = Arc::clone(&is_asking);
+        let answered = Arc::default();
+        let (asking, answering) = (Arc::clone(&is_asking), Arc::clone(&answered));
         // Not joined, as nothing wakes a blocked read; it holds nothing but its ends of the channels.
-        thread::spawn(move || read(editor, &asked, &sender, &asking));
-        Some((Self { printer, flow: Flow::default(), asks, is_asking, original }, receiver))
+        thread::spawn(move || read(editor, &asked, &sender, &asking, &answering));
+        let flow = Flow::default();
+        Some((Self { printer, flow, asks, is_asking, answered, original }, receiver))
     }
 
     /// Lets the person say the next thing.
     pub(crate) fn ask(&self) {
+        self.forget_answer();
         // Full: it is being asked already. Gone: the input has ended, which is told by its channel.
         let _ = self.asks.try_send(());
     }
@@ -91,13 +100,32 @@ impl Terminal {
         self.print(NOTHING.to_owned()).await
     }
 
+    /// Takes no notice of a line that was read until now.
+    fn forget_answer(&self) {
+        let _ = self.answered.notified().now_or_never();
+    }
+
     async fn print(&self, text: String) -> io::Result<()> {
+        if !self.is_asking.load(Ordering::SeqCst) {
+            // Nobody is in the way.
+            self.forget_answer();
+        }
         let printer = Arc::clone(&self.printer);
         // It waits while the person searches the history, for example.
-        let printed = spawn_blocking(move || {
+        let mut printing = spawn_blocking(move || {
             printer.lock().unwrap_or_else(PoisonError::into_inner).print(text)
         });
-        printed.await.map_err(io::Error::other)?.map_err(io::Error::other)
+        loop {
+            tokio::select! {
+                biased;
+                printed = &mut printing => {
+                    return printed.map_err(io::Error::other)?.map_err(io::Error::other);
+                }
+                // Keys come before what is to be printed, so a line may end while something is on its way to the thread that
+                // read it. That takes no more before the next question, and whoever asks may be waiting right here.
+                () = self.answered.notified() => self.ask(),
+            }
+        }
     }
 }
 
@@ -124,6 +152,7 @@ fn read(
     asked: &std_mpsc::Receiver<()>,
     sender: &mpsc::Sender<Input>,
     is_asking: &AtomicBool,
+    answered: &Notify,
 ) {
     while asked.recv().is_ok() {
         is_asking.store(true, Ordering::SeqCst);
@@ -135,6 +164,7 @@ fn read(
             }
         };
         is_asking.store(false, Ordering::SeqCst);
+        answered.notify_one();
         let said = match read {
             Ok(line) => {
                 if !line.trim().is_empty() {

@@ -134,6 +134,11 @@ impl Pty {
         waited.await.unwrap_or_else(|_| panic!("the screen is {:#?}", self.rows()))
     }
 
+    /// Waits until everything that was ever written is as wanted.
+    pub(crate) async fn until_raw(&self, wanted: impl Fn(&str) -> bool) {
+        self.until(|_| wanted(&self.raw())).await;
+    }
+
     /// Waits for a row.
     pub(crate) async fn shows(&self, row: &str) -> Vec<String> {
         self.until(|rows| rows.iter().any(|shown| shown == row)).await

@@ -1,6 +1,6 @@
 //! The chat on a terminal.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use crate::{
     pty::{COLUMNS, Pty},
@@ -29,6 +29,24 @@ async fn an_answer_appears_as_it_is_written_and_what_is_typed_meanwhile_stays_wh
     let done = |rows: &[String]| rows.iter().filter(|row| row.ends_with("done")).count();
     let rows = chat.until(|rows| done(rows) == 2 && rows.last().unwrap() == ">").await;
     assert_eq!(rows[2], "> half typed");
+}
+
+#[tokio::test]
+async fn lines_that_end_at_any_moment_of_an_answer_hold_nothing_up() {
+    const TURNS: u64 = 320;
+    let (world, rules) = world("delay_ms = 1\n[[rule]]\nsay = \"one two three four done\"\n");
+    let mut chat = Pty::chat(&world, &rules, 1);
+    chat.shows(">").await;
+    for turn in 0..TURNS {
+        chat.press("go\r");
+        // Another moment each time: around the end of an answer is the dangerous one.
+        tokio::time::sleep(Duration::from_micros(turn * 577 % 40_000)).await;
+        if turn % 8 == 7 {
+            // No more lines than may wait.
+            chat.until_raw(|raw| raw.matches("done").count() as u64 > turn).await;
+        }
+    }
+    chat.until_raw(|raw| raw.matches("done").count() as u64 >= TURNS).await;
 }
 
 #[tokio::test]
