@@ -11,8 +11,10 @@ pub(crate) const DEFAULT_KEY_HEADER: HeaderName = HeaderName::from_static("x-api
 
 /// Whether a header steers the exchange itself or the protocol, so that neither a file nor a card may name it.
 pub(crate) fn is_restricted(name: &HeaderName) -> bool {
-    const EXACT: [HeaderName; 8] = [
+    const EXACT: [HeaderName; 9] = [
         header::HOST,
+        // Each call says itself what it understands.
+        header::ACCEPT,
         header::COOKIE,
         header::TRANSFER_ENCODING,
         header::CONNECTION,
@@ -139,6 +141,7 @@ mod tests {
     fn card_cannot_name_a_header_that_steers_the_exchange() {
         for name in [
             "Host",
+            "Accept",
             "Cookie",
             "Content-Length",
             "Connection",

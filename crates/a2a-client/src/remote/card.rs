@@ -156,7 +156,8 @@ pub(super) fn choose(
     let url = card_url(&entry.url)
         .join(&interface.url)
         .ok()
-        .filter(|url| matches!(url.scheme(), "http" | "https") && url.username().is_empty())
+        .filter(|url| matches!(url.scheme(), "http" | "https"))
+        .filter(|url| url.username().is_empty() && url.password().is_none())
         .ok_or_else(|| {
             let url = sanitize_remote_line(without_secrets(&interface.url), MAX_WORD);
             line.card_error(format!("its interface has the address {url}, which cannot be called"))
@@ -175,7 +176,11 @@ pub(super) fn choose(
 
 /// An address that may be anything, up to where secrets may begin in it.
 fn without_secrets(url: &str) -> &str {
-    if url.contains('@') { "with a user name" } else { url.split(['?', '#']).next().unwrap_or(url) }
+    if url.contains('@') {
+        "with a user name or a password"
+    } else {
+        url.split(['?', '#']).next().unwrap_or(url)
+    }
 }
 
 /// How we would speak at an interface, if we can.

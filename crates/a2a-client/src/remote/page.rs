@@ -52,24 +52,25 @@ impl FromWire for TaskPage {
             Ok(page) => return Ok(Self::of(page, Vec::new())),
             Err(error) => error,
         };
-        if json.len() > MAX_PAGE {
+        // The pieces could be read from a list as well.
+        if json.len() > MAX_PAGE || !json.trim_start().starts_with('{') {
             return Err(error);
         }
-        let Ok(page) = serde_json::from_str::<Pieces<'_>>(json) else { return Err(error) };
-        let Ok(mut rest) = ListTasksResponse::from_wire(&page.without_tasks(), limits) else {
-            return Err(error);
-        };
+        let Ok(mut page) = serde_json::from_str::<Pieces<'_>>(json) else { return Err(error) };
         let mut unreadable = Vec::new();
-        for task in page.tasks.0 {
-            match Task::from_wire(task.get(), limits) {
-                Ok(task) => rest.tasks.push(task),
-                Err(error) => unreadable.push(UnreadableListed {
-                    task_id: glimpse::id_of(task.get()),
-                    reason: error.to_string(),
-                }),
+        page.tasks.0.retain(|task| match Task::from_wire(task.get(), limits) {
+            Ok(_) => true,
+            Err(error) => {
+                let (task_id, reason) = (glimpse::id_of(task.get()), error.to_string());
+                unreadable.push(UnreadableListed { task_id, reason });
+                false
             }
+        });
+        // Read again together, since what is kept of a page has one bound and not one for each task.
+        match ListTasksResponse::from_wire(&page.json(), limits) {
+            Ok(page) => Ok(Self::of(page, unreadable)),
+            Err(_) => Err(error),
         }
-        Ok(Self::of(rest, unreadable))
     }
 }
 
@@ -94,15 +95,16 @@ struct Pieces<'a> {
 }
 
 impl Pieces<'_> {
-    /// The page as JSON, with no task on it.
-    fn without_tasks(&self) -> String {
+    /// The page as JSON.
+    fn json(&self) -> String {
+        let tasks: Vec<_> = self.tasks.0.iter().map(|task| task.get()).collect();
         let member = |name: &str, value: Option<&RawValue>| {
             format!(",\"{name}\":{}", value.map_or("null", RawValue::get))
         };
         let token = member("nextPageToken", self.next_page_token);
         let size = member("pageSize", self.page_size);
         let total = member("totalSize", self.total_size);
-        format!("{{\"tasks\":[]{token}{size}{total}}}")
+        format!("{{\"tasks\":[{}]{token}{size}{total}}}", tasks.join(","))
     }
 }
 
@@ -164,10 +166,33 @@ mod tests {
     fn a_page_that_is_none_stays_an_error() {
         let many = format!(r#"{{"tasks": [7{}]}}"#, ",7".repeat(MAX_TASKS));
         let large = format!(r#"{{"tasks": [7, "{}"]}}"#, "x".repeat(MAX_PAGE));
-        for json in ["7", r#"{"tasks": 7}"#, r#"{"tasks": [7], "totalSize": []}"#, &many, &large] {
+        let list = format!("[[{GOOD}]]");
+        let wrong = [r#"{"tasks": 7}"#, r#"{"tasks": [7], "totalSize": []}"#, r#"[[7], "n"]"#];
+        for json in wrong.into_iter().chain(["7", &list, &many, &large]) {
             read(json).unwrap_err();
         }
         assert_eq!(read(r#"{"tasks": [7]}"#).unwrap().unreadable.len(), 1);
+    }
+
+    #[test]
+    fn tasks_beside_one_that_cannot_be_read_have_one_room_together() {
+        let parts = format!("{{}}{}", ",{}".repeat(15_000));
+        let task = |id: u32| {
+            format!(
+                r#"{{"id": "t{id}", "status": {{"state": "TASK_STATE_WORKING"}},
+                "artifacts": [{{"artifactId": "a", "parts": [{parts}]}}]}}"#
+            )
+        };
+        let tasks: Vec<_> = (0..22).map(task).collect();
+        let tasks = tasks.join(",");
+        let kept = |tasks: &str| {
+            let page = read(&format!(r#"{{"tasks": [{tasks}]}}"#)).unwrap();
+            let artifacts = page.tasks.iter().flat_map(|task| &task.artifacts);
+            (artifacts.map(|artifact| artifact.parts.len()).sum::<usize>(), page.unreadable.len())
+        };
+        let (parts, none) = kept(&tasks);
+        assert!(parts < 22 * 15_001, "the page must be too large for what is kept of it");
+        assert_eq!((kept(&format!("7,{tasks}")), none), ((parts, 1), 0));
     }
 
     #[test]

@@ -41,11 +41,18 @@ async fn card_url_itself_can_be_given() {
 
 #[tokio::test]
 async fn bad_cards_are_told_apart() {
+    let with = |url: &str| {
+        let interface = json!({"url": url, "protocolBinding": "JSONRPC", "protocolVersion": "1.0"});
+        card(&json!({"supportedInterfaces": [interface]})).into_response()
+    };
+    let named = "the address with a user name or a password, which cannot be called";
     for (answer, expected) in [
         (StatusCode::NOT_FOUND.into_response(), "there is none at http://"),
         ("<html>".into_response(), "it is not valid: expected value"),
         ("{}".into_response(), "it is not valid: `name`"),
         (card(&json!({"supportedInterfaces": []})).into_response(), "it names no interface"),
+        (with("http://me@localhost/"), named),
+        (with("http://:hush@localhost/"), named),
     ] {
         let answer = std::sync::Mutex::new(Some(answer));
         let script = silent().with_card(move |_| answer.lock().unwrap().take().unwrap());
