@@ -254,7 +254,8 @@ impl WatchStore for MemoryWatchStore {
             inner.send_mut(message_id, ACTION)?;
             let at = inner.log.len();
             let twin = watch.and_then(|watch| inner.twin(watch));
-            if let Some(twin) = twin.and_then(|twin| inner.watches.get_mut(twin)) {
+            let is_known = |twin: &&mut WatchRecord| watch.is_none_or(|watch| watch.id != twin.id);
+            if let Some(twin) = twin.and_then(|twin| inner.watches.get_mut(twin)).filter(is_known) {
                 twin.continuations += 1;
             }
             let send = inner.send_mut(message_id, ACTION)?.clone();

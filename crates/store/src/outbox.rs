@@ -56,10 +56,9 @@ pub(crate) enum OutboxEnd {
     Failed { reason: String },
 }
 
-/// Ends the flight of an item that this process took. One that is marked as sent already stays so: a commit that failed may
-/// be on disk, and its caller tries again.
+/// Ends the flight of an item that this process took. One that has ended so already stays so: a commit that failed may be on
+/// disk, and its caller tries again.
 pub(crate) fn end(scope: &WriteScope<'_>, id: OutboxId, end: OutboxEnd) -> Result<(), DbError> {
-    let is_sent = matches!(end, OutboxEnd::Sent { .. });
     let (state, message_id, reason) = match end {
         OutboxEnd::Sent { message_id } => ("sent", message_id, None),
         OutboxEnd::Queued => ("queued", None, None),
@@ -71,16 +70,16 @@ pub(crate) fn end(scope: &WriteScope<'_>, id: OutboxId, end: OutboxEnd) -> Resul
     )?;
     match statement.execute(params![id.0, state, message_id, reason, scope.start])? {
         1 => Ok(()),
-        _ if is_sent && was_sent(scope, id)? => Ok(()),
+        _ if has_ended(scope, id, state)? => Ok(()),
         _ => Err(DbError::NotInFlight { id: id.0 }),
     }
 }
 
-fn was_sent(scope: &WriteScope<'_>, id: OutboxId) -> Result<bool, DbError> {
-    let mut statement = scope
-        .connection
-        .prepare_cached("SELECT EXISTS (SELECT 1 FROM outbox WHERE id = ?1 AND state = 'sent')")?;
-    Ok(statement.query_row([id.0], |row| row.get(0))?)
+fn has_ended(scope: &WriteScope<'_>, id: OutboxId, state: &str) -> Result<bool, DbError> {
+    let mut statement = scope.connection.prepare_cached(
+        "SELECT EXISTS (SELECT 1 FROM outbox WHERE id = ?1 AND state = ?2 AND taken_by IS NULL)",
+    )?;
+    Ok(statement.query_row(params![id.0, state], |row| row.get(0))?)
 }
 
 /// Items that were taken for a caller who went away before he had them. They were certainly not sent, and go back into the

@@ -36,6 +36,10 @@ pub(crate) fn keep_for_send(
         supersede(scope, &given)?;
         return Ok(inserted);
     };
+    if known.id == given.id {
+        // Written before, by a commit that failed and is on disk: it is that message's own watch.
+        return with_answers(scope.connection, known);
+    }
     let mut count = scope
         .connection
         .prepare_cached("UPDATE watches SET continuations = continuations + 1 WHERE id = ?1")?;

@@ -122,12 +122,23 @@ async fn only_an_item_in_flight_here_can_be_ended() {
 }
 
 #[tokio::test]
-async fn marking_as_sent_may_be_repeated_by_who_does_not_know_whether_it_was_kept() {
+async fn end_of_an_item_may_be_repeated_by_who_does_not_know_whether_it_was_kept() {
     let fixture = Fixture::new();
-    show(&fixture, &["a"]).await;
+    show(&fixture, &["a", "b"]).await;
     let item = next(&fixture).await.unwrap();
-    fixture.store.outbox_sent(item.id, None).await.unwrap();
-    fixture.store.outbox_sent(item.id, None).await.unwrap();
+    for _ in 0..2 {
+        fixture.store.outbox_retry(item.id).await.unwrap();
+    }
+    let item = next(&fixture).await.unwrap();
+    assert_eq!((item.key.as_str(), item.may_repeat), ("a", false));
+    for _ in 0..2 {
+        fixture.store.outbox_sent(item.id, None).await.unwrap();
+    }
+    let item = next(&fixture).await.unwrap();
+    for _ in 0..2 {
+        fixture.store.outbox_failed(item.id, "no".to_owned()).await.unwrap();
+    }
+    assert!(fixture.store.outbox_sent(item.id, None).await.is_err(), "it has another end");
     assert_eq!(next(&fixture).await, None);
 }
 

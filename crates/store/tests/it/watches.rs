@@ -164,6 +164,18 @@ async fn known_send_and_its_watch_are_one_commit() {
 }
 
 #[tokio::test]
+async fn known_send_that_is_noted_again_counts_nothing() {
+    let fixture = Fixture::new();
+    fixture.store.begin_send(&send("m1"), 20).await.unwrap();
+    // As by who does not know whether it was kept.
+    for _ in 0..2 {
+        let given = watch("w1", "t1");
+        let kept = fixture.store.send_known(&MessageId::new("m1"), Some(&given)).await.unwrap();
+        assert_eq!(kept, Some(given));
+    }
+}
+
+#[tokio::test]
 async fn send_answered_by_a_message_has_no_watch() {
     let fixture = Fixture::new();
     fixture.store.begin_send(&send("m1"), 20).await.unwrap();
