@@ -1,18 +1,23 @@
 //! What happens once at start: watches are re-armed, kept texts go out, open sends are looked for.
 
 use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use futures::{StreamExt as _, TryStreamExt as _, future, stream};
 use tokio::sync::oneshot;
 
 use super::closing::OpenSend;
-use super::context::Context;
+use super::context::{Context, blocking};
 use super::importing::{Lists, import_all};
 use super::jobs::{JobEnd, Owner};
 use super::{Followed, Registry, Timer};
 use crate::machine::{SettledState, Watch};
-use crate::record::{SendRecord, WatchId, WatchRecord, WatchSource, WatchState};
+use crate::record::{SendRecord, WatchId, WatchRecord, WatchSource, WatchState, WatchTarget};
 use crate::store::WatchStoreError;
+
+/// How many watches are written at once when a state was moved; a store commits them together.
+const MOVES: usize = 64;
 
 /// What the store holds at start.
 pub(super) struct Restored {
@@ -158,9 +163,10 @@ impl Registry {
 }
 
 async fn load(context: &Context) -> Result<Restored, WatchStoreError> {
-    let lists = import_all(context).await?;
     let store = &context.deps.store;
-    let (watches, mut sends) = (store.live().await?, store.open_sends().await?);
+    let mut sends = store.open_sends().await?;
+    move_along(context, store.live().await?, &mut sends).await?;
+    let (lists, watches) = (import_all(context).await?, store.live().await?);
     for record in &watches {
         // The watch noted the message, which is more than the send knows.
         let noted = |send: &SendRecord| record.message_id.as_ref() == Some(&send.message_id);
@@ -170,6 +176,46 @@ async fn load(context: &Context) -> Result<Restored, WatchStoreError> {
     }
     let told = told(context, &watches).await?;
     Ok(Restored { watches, sends, told, lists })
+}
+
+/// Lets watches and sends whose workspace is gone go on in that of their conversation: the state stands elsewhere than the
+/// process that wrote it had it, with everything that belongs to it. That is kept before anything is imported, so that what
+/// their list says is not taken for news.
+async fn move_along(
+    context: &Context,
+    watches: Vec<WatchRecord>,
+    sends: &mut [SendRecord],
+) -> Result<(), WatchStoreError> {
+    let named = watches.iter().map(|record| &record.workspace);
+    let named: HashSet<_> =
+        named.chain(sends.iter().map(|send| &send.workspace)).cloned().collect();
+    let is_gone = |path: &PathBuf| path.try_exists().is_ok_and(|exists| !exists);
+    let gone: HashSet<_> = blocking(move || named.into_iter().filter(is_gone).collect()).await;
+    let place = |target: &WatchTarget, workspace: &PathBuf| {
+        let place = context.deps.delivery.workspace_for(target)?;
+        (gone.contains(workspace) && place != *workspace).then_some(place)
+    };
+    for send in sends {
+        if let Some(place) = place(&send.target, &send.workspace) {
+            send.workspace = place;
+        }
+    }
+    let moved = watches.into_iter().filter_map(|record| {
+        let workspace = place(&record.target, &record.workspace)?;
+        Some(WatchRecord { workspace, ..record })
+    });
+    let store = &context.deps.store;
+    let kept = stream::iter(moved)
+        .map(|record| async move { store.update(record.epoch, &record).await })
+        .buffer_unordered(MOVES);
+    let moved = kept.try_fold(0_usize, |sum, _| future::ready(Ok(sum + 1))).await?;
+    if moved > 0 {
+        tracing::info!(
+            watches = moved,
+            "watches go on in the workspace that their conversation has now"
+        );
+    }
+    Ok(())
 }
 
 /// The watches that nothing is left of but to say that they are over: a caller put the outcome into the conversation, and

@@ -261,6 +261,28 @@ async fn clock_that_was_never_set_ends_no_watch_when_it_is_set() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn state_that_was_moved_with_its_workspaces_is_followed_where_it_stands_now() {
+    let mut world = World::new(Agent::new(WORKING));
+    world.hand_over().await;
+    world.reach(&[WatchState::Watching]).await;
+    world.agent.on_send(OnSend::TaskWithoutAnswer);
+    world.lose_in_flight(world.order("and a hotel")).await;
+    assert!(world.pending().is_some());
+    world.move_workspace();
+    world.restart().await;
+    world.pass(600).await;
+    assert_eq!(world.chat.attempts(), 0, "{:?}", world.chat.delivered());
+    let kept = world.store.all_watches();
+    assert_eq!(kept.len(), 2, "{kept:?}");
+    assert!(kept.iter().all(|watch| watch.workspace == world.workspace()), "{kept:?}");
+    for watch in &kept {
+        world.agent.set_task(watch.task_id.as_str(), "TASK_STATE_COMPLETED", "Lisbon");
+    }
+    let delivered = world.chat.wait_for(2).await;
+    assert!(delivered.iter().all(|told| told.text.ends_with("\nLisbon")), "{delivered:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn watch_that_begins_before_the_clock_is_set_goes_on_when_it_is_and_after_a_restart() {
     let mut world = World::new(Agent::new(WORKING));
     let years = 50 * 365 * 24 * 3600;

@@ -289,6 +289,14 @@ impl World {
         std::fs::read_to_string(self.workspace.path().join(".volcanic/a2a/agents.json")).unwrap()
     }
 
+    /// Moves the workspace elsewhere, where the next process finds it.
+    pub(crate) fn move_workspace(&mut self) {
+        let elsewhere = tempfile::tempdir().unwrap();
+        std::fs::rename(self.workspace.path(), elsewhere.path()).unwrap();
+        *self.chat.workspace.lock().unwrap() = elsewhere.path().to_owned();
+        self.workspace = elsewhere;
+    }
+
     pub(crate) fn workspace(&self) -> PathBuf {
         self.workspace.path().to_owned()
     }
