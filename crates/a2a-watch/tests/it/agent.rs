@@ -214,6 +214,18 @@ impl Agent {
         }
     }
 
+    /// Waits until somebody holds a stream.
+    pub(crate) async fn streamed(&self) {
+        let heard = Arc::clone(&self.lock().heard);
+        loop {
+            let more = heard.notified();
+            if self.open_streams() > 0 {
+                return;
+            }
+            more.await;
+        }
+    }
+
     /// When a task was read.
     pub(crate) fn reads(&self, id: &str) -> Vec<Instant> {
         let asked = self.asked().into_iter();
@@ -322,10 +334,10 @@ impl Agent {
     }
 
     /// Sends these bytes to those who hold a stream of a task.
-    pub(crate) async fn stream_bytes(&self, id: &str, bytes: &'static str) {
+    pub(crate) async fn stream_bytes(&self, id: &str, bytes: &Bytes) {
         let streams = self.lock().streams_open.clone();
         for (_, stream) in streams.iter().filter(|(task, _)| task == id) {
-            let _ = stream.send(Bytes::from(bytes)).await;
+            let _ = stream.send(bytes.clone()).await;
         }
     }
 
@@ -507,6 +519,7 @@ fn stream(agent: &Agent, id: &Value, params: &Value) -> Response {
     let mut inner = agent.lock();
     let snapshot = inner.tasks[params["id"].as_str().unwrap()].clone();
     inner.streams_open.push((params["id"].as_str().unwrap().to_owned(), sender));
+    inner.heard.notify_waiters();
     let id = id.clone();
     let body = async_stream::stream! {
         let first = json!({"jsonrpc": "2.0", "id": id, "result": {"task": snapshot}});

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use tokio::time::Instant;
 use volcanic_a2a_watch::{SendEnd, WatchState};
 
@@ -56,16 +57,20 @@ async fn stream_that_ends_early_inside_the_wait_is_replaced_by_reads_every_secon
     assert_eq!(world.agent.calls("SubscribeToTask").len(), 1);
 }
 
+/// An event of which more was sent than is kept of one.
+fn large_event() -> Bytes {
+    format!("data: {{\"padding\": \"{}\"}}\n\n", "x".repeat(100 << 10)).into()
+}
+
 #[tokio::test(start_paused = true)]
 async fn event_that_is_too_large_inside_the_wait_is_read_for_and_the_stream_goes_on() {
     let world = World::new(Agent::new(WORKING).streams());
-    let large = format!("data: {{\"padding\": \"{}\"}}\n\n", "x".repeat(100 << 10));
-    let large: &'static str = Box::leak(large.into_boxed_str());
+    let large = large_event();
     let (end, ()) = tokio::join!(world.send(world.order("plan a trip"), 600), async {
         world.reach_stream().await;
         let began = Instant::now();
         for _ in 0..5 {
-            world.agent.stream_bytes("t1", large).await;
+            world.agent.stream_bytes("t1", &large).await;
         }
         world.pass(120).await;
         let reads = world.agent.reads("t1");
@@ -73,7 +78,7 @@ async fn event_that_is_too_large_inside_the_wait_is_read_for_and_the_stream_goes
         assert!(first - began < Duration::from_millis(100), "{reads:?} since {began:?}");
         assert!(last - first >= Duration::from_secs(5), "{reads:?}");
         world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Lisbon");
-        world.agent.stream_bytes("t1", large).await;
+        world.agent.stream_bytes("t1", &large).await;
         let told = Instant::now();
         world.pass(1).await;
         assert!(world.agent.reads("t1").iter().any(|read| *read >= told), "it is not read at once");
@@ -85,14 +90,13 @@ async fn event_that_is_too_large_inside_the_wait_is_read_for_and_the_stream_goes
 #[tokio::test(start_paused = true)]
 async fn task_that_settles_right_after_an_event_that_is_too_large_is_told_at_once() {
     let world = World::new(Agent::new(WORKING).streams());
-    let large = format!("data: {{\"padding\": \"{}\"}}\n\n", "x".repeat(100 << 10));
-    let large: &'static str = Box::leak(large.into_boxed_str());
+    let large = large_event();
     let settled_at = async {
         world.reach_stream().await;
-        world.agent.stream_bytes("t1", large).await;
+        world.agent.stream_bytes("t1", &large).await;
         world.pass(1).await;
         assert_eq!(world.agent.reads("t1").len(), 1);
-        world.agent.stream_bytes("t1", large).await;
+        world.agent.stream_bytes("t1", &large).await;
         world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Lisbon");
         world.agent.stream_status("t1", "TASK_STATE_COMPLETED").await;
         Instant::now()
@@ -107,12 +111,11 @@ async fn task_that_settles_right_after_an_event_that_is_too_large_is_told_at_onc
 #[tokio::test(start_paused = true)]
 async fn stream_that_ends_inside_the_wait_after_a_refused_read_brings_no_read_before_its_time() {
     let world = World::new(Agent::new(WORKING).streams());
-    let large = format!("data: {{\"padding\": \"{}\"}}\n\n", "x".repeat(100 << 10));
-    let large: &'static str = Box::leak(large.into_boxed_str());
+    let large = large_event();
     let (end, ()) = tokio::join!(world.send(world.order("plan a trip"), 600), async {
         world.reach_stream().await;
         world.agent.set_busy(Some(60));
-        world.agent.stream_bytes("t1", large).await;
+        world.agent.stream_bytes("t1", &large).await;
         world.pass(1).await;
         assert_eq!(world.agent.reads("t1").len(), 1);
         world.agent.cut_streams();

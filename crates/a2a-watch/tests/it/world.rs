@@ -365,12 +365,7 @@ impl World {
 
     /// Lets time pass until somebody holds a stream.
     pub(crate) async fn reach_stream(&self) {
-        let opened = async {
-            while self.agent.open_streams() == 0 {
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
-        };
-        let end = tokio::time::timeout(PATIENCE, opened).await;
+        let end = tokio::time::timeout(PATIENCE, self.agent.streamed()).await;
         assert!(end.is_ok(), "no stream was opened; asked were {:?}", self.agent.asked());
     }
 

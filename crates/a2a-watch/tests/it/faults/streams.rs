@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use bytes::Bytes;
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpListener, TcpStream};
@@ -221,7 +222,7 @@ async fn stream_that_is_silent_hides_an_end_for_five_minutes_at_most() {
         assert_eq!(world.watches.watches(None).await[0].source, WatchSource::Subscribe);
         if drawn_below(&chance, 2) == 0 {
             // The last thing that comes is half of an event.
-            world.agent.stream_bytes("t1", "data: {\"jsonrpc\": ").await;
+            world.agent.stream_bytes("t1", &Bytes::from("data: {\"jsonrpc\": ")).await;
         }
         world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Lisbon");
         let before = world.now();
