@@ -26,6 +26,8 @@ struct Inner {
     /// Those that anything was ever kept for.
     workspaces: BTreeSet<PathBuf>,
     failing: bool,
+    /// What is written is kept, and fails all the same.
+    failing_late: bool,
     log: Vec<String>,
     /// Draws how long each call takes before and after what it does.
     slowness: Option<Chance>,
@@ -40,6 +42,11 @@ impl MemoryWatchStore {
     /// From now on every call fails, or works again.
     pub fn set_failing(&self, failing: bool) {
         self.lock().failing = failing;
+    }
+
+    /// From now on every call fails after it did what it does, or works again: a disk that breaks down over the last of it.
+    pub fn set_failing_late(&self, failing: bool) {
+        self.lock().failing_late = failing;
     }
 
     /// From now on every call takes up to half a minute before it does what it does, or after it has, by chance: a caller that
@@ -70,7 +77,10 @@ impl MemoryWatchStore {
         work: impl FnOnce(&mut Inner) -> Result<T, WatchStoreError>,
     ) -> Result<T, WatchStoreError> {
         self.pause().await;
-        let done = self.working(action).and_then(|mut inner| work(&mut inner));
+        let done = self.working(action).and_then(|mut inner| {
+            let done = work(&mut inner)?;
+            if inner.failing_late { Err(told_to_fail(action)) } else { Ok(done) }
+        });
         self.pause().await;
         done
     }
@@ -91,11 +101,7 @@ impl MemoryWatchStore {
 
     fn working(&self, action: &'static str) -> Result<MutexGuard<'_, Inner>, WatchStoreError> {
         let inner = self.lock();
-        if inner.failing {
-            Err(WatchStoreError::new(action, "the store was told to fail"))
-        } else {
-            Ok(inner)
-        }
+        if inner.failing { Err(told_to_fail(action)) } else { Ok(inner) }
     }
 }
 
@@ -207,6 +213,10 @@ impl Inner {
         }
         kept
     }
+}
+
+fn told_to_fail(action: &'static str) -> WatchStoreError {
+    WatchStoreError::new(action, "the store was told to fail")
 }
 
 fn is_same_task(one: &WatchRecord, other: &WatchRecord) -> bool {
@@ -407,5 +417,14 @@ impl WatchStore for MemoryWatchStore {
 
     async fn knows_workspace(&self, workspace: &Path) -> Result<bool, WatchStoreError> {
         self.slowly("look a workspace up", |inner| Ok(inner.workspaces.contains(workspace))).await
+    }
+
+    async fn has_watched(&self, watch: &WatchRecord) -> Result<bool, WatchStoreError> {
+        let is_over = |kept: &WatchRecord| {
+            kept.state == WatchState::Done
+                && (&kept.target, &kept.agent, &kept.task_id)
+                    == (&watch.target, &watch.agent, &watch.task_id)
+        };
+        self.slowly("look a task up", |inner| Ok(inner.watches.iter().any(is_over))).await
     }
 }

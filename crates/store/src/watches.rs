@@ -177,6 +177,17 @@ pub(crate) fn knows_workspace(connection: &Connection, workspace: &Path) -> Resu
     Ok(statement.query_row([path_bytes(workspace)], |row| row.get(0))?)
 }
 
+/// Whether a watch of the same task is over, wherever the agent was.
+pub(crate) fn has_watched(connection: &Connection, given: &WatchRecord) -> Result<bool, DbError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT EXISTS (
+             SELECT 1 FROM watches WHERE target = ?1 AND agent = ?2 AND task_id = ?3 AND state = 'done'
+         )",
+    )?;
+    let task = params![given.target.as_str(), given.agent, given.task_id.as_str()];
+    Ok(statement.query_row(task, |row| row.get(0))?)
+}
+
 /// Notes that something is kept for a workspace, which no watch and no send ever leaves.
 pub(crate) fn note_workspace(scope: &WriteScope<'_>, workspace: &Path) -> Result<(), DbError> {
     let mut statement = scope

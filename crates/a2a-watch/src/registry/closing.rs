@@ -17,6 +17,11 @@ pub(super) struct OpenSend {
 }
 
 impl OpenSend {
+    /// Whether it is an answer of the agent, which no other process finds again.
+    pub(super) fn is_reply(&self) -> bool {
+        self.end_reason.is_none()
+    }
+
     /// A send that did not leave, for the reason that it has.
     pub(super) fn unsent(send: &SendRecord) -> Self {
         let reason = send.end_reason.clone().unwrap_or_default();
@@ -43,14 +48,11 @@ pub(super) enum Closed {
 }
 
 /// Closes a send, after delivering its outcome if `tell`. Goes on until it is on disk, or the outcome has to wait for its
-/// conversation.
+/// conversation; once the registry has stopped, each is tried once.
 pub(super) async fn close(context: &Context, open: &OpenSend, tell: bool) -> Closed {
     let mut told = !tell;
     loop {
         if !told {
-            if context.stop.is_cancelled() {
-                return Closed::Stopped;
-            }
             match context.deps.delivery.deliver(&open.delivery).await {
                 Ok(DeliveryEnd::Delivered) => told = true,
                 Ok(DeliveryEnd::NotNow) => return Closed::Kept,

@@ -48,6 +48,8 @@ pub(super) struct Lists {
     pub(super) stale: Vec<PathBuf>,
     /// It could not be taken up and is the only trace of its tasks, so the view must not replace it.
     pub(super) kept: Vec<PathBuf>,
+    /// Watches that were taken up.
+    pub(super) imported: usize,
 }
 
 /// Imports for every known conversation whose workspace the store does not know.
@@ -62,7 +64,9 @@ pub(super) async fn import_all(context: &Context) -> Result<Lists, WatchStoreErr
             Found::Unreadable => false,
             Found::Bytes(bytes) if is_known => is_over(context, &target, &workspace, bytes).await?,
             Found::TooLarge(_) if is_known && is_large_view(context, &workspace).await? => true,
-            Found::Bytes(bytes) => import(context, &target, &workspace, bytes).await?,
+            Found::Bytes(bytes) => {
+                import(context, &target, &workspace, bytes, &mut lists.imported).await?
+            }
             Found::TooLarge(size) => put_aside(context, &target, &workspace, size).await?,
         };
         if is_replaced { &mut lists.stale } else { &mut lists.kept }.push(workspace);
@@ -159,12 +163,13 @@ async fn is_view(
     Ok(!list.listed.is_empty())
 }
 
-/// Imports what a file lists; whether the view may replace it.
+/// Imports what a file lists, and counts that; whether the view may replace it.
 async fn import(
     context: &Context,
     target: &WatchTarget,
     workspace: &Path,
     bytes: Vec<u8>,
+    imported: &mut usize,
 ) -> Result<bool, WatchStoreError> {
     let at = workspace.to_owned();
     let (key, list, aside) = blocking(move || {
@@ -192,11 +197,14 @@ async fn import(
         notice::Losses { left_out: list.left_out, is_cut: !list.is_whole, aside: aside.as_deref() };
     // A file that cannot be read now says nothing about where the agents are: each watch finds out when it can.
     let file = context.file(workspace).await.unwrap_or_default();
-    let watches: Vec<_> = list
-        .listed
-        .into_iter()
-        .map(|listed| watch(context, target, workspace, &file, listed))
-        .collect();
+    let mut watches = Vec::new();
+    for listed in list.listed {
+        let watch = watch(context, target, workspace, &file, listed);
+        // What came with the list may be this very state, and the list may be older than its last moment.
+        if !context.deps.store.has_watched(&watch).await? {
+            watches.push(watch);
+        }
+    }
     if watches.is_empty() && !is_lossy {
         return Ok(true);
     }
@@ -205,6 +213,7 @@ async fn import(
     tell(context, target, key, notice::imported(&watches, losses)).await?;
     context.deps.store.add_watches(&watches).await?;
     tracing::info!(watches = watches.len(), "watches of an unknown workspace imported");
+    *imported += watches.len();
     Ok(true)
 }
 

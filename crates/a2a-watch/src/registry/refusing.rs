@@ -22,8 +22,9 @@ impl Registry {
         error: SendError,
         kept: bool,
     ) {
+        let may_be_kept = may_be_kept(&error, kept);
         let (send, heard) = self.refuse_send(command, message_id, error);
-        if heard && !kept {
+        if heard && !may_be_kept {
             self.open_sends.remove(message_id);
             return;
         }
@@ -51,6 +52,8 @@ impl Registry {
     ) -> (SendRecord, bool) {
         let mut send = record(&self.context, &command.order, message_id, String::new());
         send.end_reason = Some(error.to_string());
+        // What did not leave does not count.
+        send.unattended = None;
         (send, command.reply.send(Err(error)).is_ok())
     }
 
@@ -81,18 +84,24 @@ impl Registry {
         error: SendError,
         kept: bool,
     ) {
+        let may_be_kept = may_be_kept(&error, kept);
         let (send, heard) = self.refuse_send(command, message_id, error);
-        if heard != kept {
+        let is_over = if heard { !may_be_kept } else { kept };
+        if is_over {
             return;
         }
         let context = Arc::clone(&self.context);
         self.jobs.set.spawn(async move {
-            if heard {
+            let kept = kept || keep_unsent(&context, &send).await;
+            if heard && kept {
                 end_unsent(&context, &send).await;
-            } else {
-                keep_unsent(&context, &send).await;
             }
             JobEnd::Done
         });
     }
+}
+
+/// Whether a message that did not leave may be kept: also a write that failed may have reached the disk.
+fn may_be_kept(error: &SendError, kept: bool) -> bool {
+    kept || matches!(error, SendError::Store(_))
 }

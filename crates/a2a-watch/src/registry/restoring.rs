@@ -164,9 +164,12 @@ impl Registry {
 
 async fn load(context: &Context) -> Result<Restored, WatchStoreError> {
     let store = &context.deps.store;
-    let mut sends = store.open_sends().await?;
-    move_along(context, store.live().await?, &mut sends).await?;
-    let (lists, watches) = (import_all(context).await?, store.live().await?);
+    let (mut sends, mut watches) = (store.open_sends().await?, store.live().await?);
+    let moved = move_along(context, &watches, &mut sends).await?;
+    let lists = import_all(context).await?;
+    if moved + lists.imported > 0 {
+        watches = store.live().await?;
+    }
     for record in &watches {
         // The watch noted the message, which is more than the send knows.
         let noted = |send: &SendRecord| record.message_id.as_ref() == Some(&send.message_id);
@@ -180,12 +183,12 @@ async fn load(context: &Context) -> Result<Restored, WatchStoreError> {
 
 /// Lets watches and sends whose workspace is gone go on in that of their conversation: the state stands elsewhere than the
 /// process that wrote it had it, with everything that belongs to it. That is kept before anything is imported, so that what
-/// their list says is not taken for news.
+/// their list says is not taken for news. Returns how many watches were moved.
 async fn move_along(
     context: &Context,
-    watches: Vec<WatchRecord>,
+    watches: &[WatchRecord],
     sends: &mut [SendRecord],
-) -> Result<(), WatchStoreError> {
+) -> Result<usize, WatchStoreError> {
     let named = watches.iter().map(|record| &record.workspace);
     let named: HashSet<_> =
         named.chain(sends.iter().map(|send| &send.workspace)).cloned().collect();
@@ -200,10 +203,13 @@ async fn move_along(
             send.workspace = place;
         }
     }
-    let moved = watches.into_iter().filter_map(|record| {
-        let workspace = place(&record.target, &record.workspace)?;
-        Some(WatchRecord { workspace, ..record })
-    });
+    let moved: Vec<_> = watches
+        .iter()
+        .filter_map(|record| {
+            let workspace = place(&record.target, &record.workspace)?;
+            Some(WatchRecord { workspace, ..record.clone() })
+        })
+        .collect();
     let store = &context.deps.store;
     let kept = stream::iter(moved)
         .map(|record| async move { store.update(record.epoch, &record).await })
@@ -215,7 +221,7 @@ async fn move_along(
             "watches go on in the workspace that their conversation has now"
         );
     }
-    Ok(())
+    Ok(moved)
 }
 
 /// The watches that nothing is left of but to say that they are over: a caller put the outcome into the conversation, and

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tracing::Instrument as _;
-use volcanic_a2a_client::{RemoteAgent, render_delivery};
-use volcanic_a2a_types::{A2aErrorKind, MessageId};
+use volcanic_a2a_client::{RemoteAgent, SavedOutcome, render_delivery};
+use volcanic_a2a_types::{A2aErrorKind, ContextId, MessageId};
 
 use super::attending::{Progress, Waited, attend};
 use super::claiming::{Claim, WhoTells};
@@ -95,9 +95,7 @@ impl Registry {
             }
             Sent::Replied { context_id, reply } => {
                 self.release_held(held);
-                let text = render_delivery(&command.order.agent, &reply);
-                let settle = self.open_ticket(&command.order, message_id, text, None);
-                answer_send(*command, Ok(SendEnd::Replied { context_id, reply: *reply, settle }));
+                self.answer_replied(*command, message_id, context_id, *reply);
             }
             Sent::Unknown { reason } => {
                 self.release_held(held);
@@ -118,6 +116,19 @@ impl Registry {
             }
             Sent::Stopped => {}
         }
+    }
+
+    /// Tells what an agent answered without a task: the caller, or the conversation if it does not.
+    pub(super) fn answer_replied(
+        &mut self,
+        command: SendCommand,
+        message_id: MessageId,
+        context_id: Option<ContextId>,
+        reply: SavedOutcome,
+    ) {
+        let text = render_delivery(&command.order.agent, &reply);
+        let settle = self.open_ticket(&command.order, message_id, text, None);
+        answer_send(command, Ok(SendEnd::Replied { context_id, reply, settle }));
     }
 
     fn follow_new(&mut self, message_id: &MessageId, record: WatchRecord, waiting: Waiting) {

@@ -6,6 +6,7 @@
 use super::Registry;
 use super::jobs::{JobEnd, Owner};
 use super::sending::Sent;
+use super::tickets::TicketOf;
 use crate::machine::{WatchEffect, WatchEvent};
 use crate::record::WatchId;
 
@@ -17,6 +18,17 @@ impl Registry {
             JobEnd::Sent { command, message_id, sent: Sent::Failed { error, kept }, .. } => {
                 let error = self.explain(&command.order, error);
                 self.refuse_late(*command, &message_id, error, kept);
+            }
+            // An answer without a task is nowhere else: what is not told now, nobody finds again.
+            JobEnd::Sent {
+                command, message_id, sent: Sent::Replied { context_id, reply }, ..
+            } => {
+                self.answer_replied(*command, message_id, context_id, *reply);
+            }
+            JobEnd::Ticket { of: TicketOf::Send(open), confirmed }
+                if confirmed || open.is_reply() =>
+            {
+                self.spawn_close(*open, !confirmed);
             }
             JobEnd::Delivered { id, result } => self.on_delivered(&id, result),
             JobEnd::Ticket { of, confirmed: true } => self.on_ticket(of, true),

@@ -97,6 +97,71 @@ async fn reply_that_its_caller_tells_while_the_process_ends_leaves_no_open_messa
 }
 
 #[tokio::test(start_paused = true)]
+async fn reply_that_comes_while_the_process_ends_is_told_its_caller_who_stays() {
+    let mut world = World::new(Agent::new(OnSend::Reply("Hello.")));
+    let ending = world.ending();
+    world.agent.before_send(move || ending.cancel());
+    let end = world.send(world.order("hi"), 60).await;
+    let Ok(SendEnd::Replied { reply, settle, .. }) = end else { panic!("{end:?}") };
+    assert_eq!(reply.answer, "Hello.");
+    world.chat.commit(settle.delivery_key());
+    settle.confirm();
+    world.shut_down().await;
+    assert_eq!(world.store.sends()[0].state, SendState::Known);
+    check_told_once(world, 0).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn reply_that_comes_while_the_process_ends_is_delivered_when_its_caller_left() {
+    let mut world = World::new(Agent::new(OnSend::Reply("Hello.")));
+    let ending = world.ending();
+    world.agent.before_send(move || ending.cancel());
+    world.leave(world.order("hi")).await;
+    world.ending().cancelled().await;
+    world.shut_down().await;
+    assert_told_the_reply(&world);
+    check_told_once(world, 1).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn reply_whose_caller_is_stopped_with_the_process_is_delivered() {
+    let mut world = World::new(Agent::new(OnSend::Reply("Hello.")));
+    let end = world.send(world.order("hi"), 60).await;
+    let Ok(SendEnd::Replied { settle, .. }) = end else { panic!("{end:?}") };
+    world.ending().cancel();
+    world.pass(1).await;
+    drop(settle);
+    world.shut_down().await;
+    assert_told_the_reply(&world);
+    check_told_once(world, 1).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn reply_that_cannot_be_delivered_while_the_process_ends_is_told_as_unknown_by_the_next() {
+    let mut world = World::new(Agent::new(OnSend::Reply("Hello.")));
+    let end = world.send(world.order("hi"), 60).await;
+    let Ok(SendEnd::Replied { settle, .. }) = end else { panic!("{end:?}") };
+    world.chat.set_known(false);
+    world.ending().cancel();
+    world.pass(1).await;
+    drop(settle);
+    world.shut_down().await;
+    assert_eq!(world.store.sends()[0].state, SendState::Sending);
+    world.chat.set_known(true);
+    world.restart().await;
+    let told = world.chat.wait_for(1).await;
+    assert!(told[0].text.contains("may or may not have arrived"), "{told:?}");
+}
+
+#[track_caller]
+fn assert_told_the_reply(world: &World) {
+    let delivered = world.chat.delivered();
+    let [reply] = &delivered[..] else { panic!("{delivered:?}") };
+    assert!(reply.text.ends_with("\nHello."), "{reply:?}");
+    assert_eq!(world.store.sends()[0].state, SendState::Known);
+}
+
+#[tokio::test(start_paused = true)]
 async fn unknown_outcome_that_is_told_while_the_process_ends_leaves_no_open_message() {
     let mut world = World::new(Agent::new(OnSend::Nothing));
     let end = world.send(world.order("hi"), 60).await;

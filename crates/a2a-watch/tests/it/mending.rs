@@ -1,5 +1,6 @@
 //! What crashes, failing stores and failing agents leave behind is mended, once.
 
+use std::fs;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -280,6 +281,27 @@ async fn state_that_was_moved_with_its_workspaces_is_followed_where_it_stands_no
     }
     let delivered = world.chat.wait_for(2).await;
     assert!(delivered.iter().all(|told| told.text.ends_with("\nLisbon")), "{delivered:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn moved_state_takes_nothing_for_news_that_its_list_is_behind_with() {
+    let mut world = World::new(Agent::new(WORKING));
+    world.hand_over().await;
+    world.reach(&[WatchState::Watching]).await;
+    world.pass(10).await;
+    let list = world.pending().unwrap();
+    world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Lisbon");
+    world.chat.wait_for(1).await;
+    world.reach(&[WatchState::Done]).await;
+    world.agent.on_send(OnSend::TaskWithoutAnswer);
+    world.lose_in_flight(world.order("and a hotel")).await;
+    // The process was killed before it wrote the list again, and another machine has all of it now.
+    fs::write(world.workspace().join(".volcanic/a2a/pending.json"), list.to_string()).unwrap();
+    world.move_workspace();
+    world.restart().await;
+    world.reach(&[WatchState::Done, WatchState::Watching]).await;
+    world.pass(600).await;
+    assert_eq!(world.chat.attempts(), 1, "{:?}", world.chat.delivered());
 }
 
 #[tokio::test(start_paused = true)]

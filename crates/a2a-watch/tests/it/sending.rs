@@ -67,6 +67,28 @@ async fn send_that_cannot_be_kept_does_not_leave() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn send_that_is_kept_although_its_write_failed_is_told_once_as_not_sent() {
+    for stops in [false, true] {
+        let mut world = World::new(Agent::new(WORKING));
+        world.store.set_failing_late(true);
+        let end = world.send(world.order("hi"), 60).await;
+        assert!(matches!(end, Err(SendError::Store(_))), "{end:?}");
+        assert_eq!(world.store.sends()[0].state, SendState::Sending);
+        world.store.set_failing_late(false);
+        if stops {
+            world.shut_down().await;
+        } else {
+            world.pass(60).await;
+            world.stop_hard().await;
+        }
+        assert_eq!(world.store.sends()[0].state, SendState::Ended);
+        world.restart().await;
+        world.pass(3600).await;
+        assert_eq!(world.chat.attempts(), 0, "{:?}", world.chat.delivered());
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn send_slow_task_starts_watch() {
     let world = World::new(Agent::new(WORKING));
     let end = world.send(world.order("plan a trip"), 60).await;

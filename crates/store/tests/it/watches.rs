@@ -328,6 +328,25 @@ async fn reading_command_sees_what_the_writer_committed_and_cannot_write() {
 }
 
 #[tokio::test]
+async fn task_is_known_to_be_over_wherever_its_agent_was() {
+    let fixture = Fixture::new();
+    let asked = WatchRecord { origin: "https://elsewhere.example".to_owned(), ..watch("w9", "t1") };
+    add(&fixture.store, &watch("w1", "t1")).await;
+    assert!(!fixture.store.has_watched(&asked).await.unwrap(), "it is followed");
+    let done = WatchRecord { state: WatchState::Done, ..watch("w1", "t1") };
+    assert!(fixture.store.update(0, &done).await.unwrap());
+    assert!(fixture.store.has_watched(&asked).await.unwrap());
+    let others = [
+        WatchRecord { target: WatchTarget::new("other"), ..asked.clone() },
+        WatchRecord { agent: "other".to_owned(), ..asked.clone() },
+        WatchRecord { task_id: TaskId::new("t2"), ..asked },
+    ];
+    for other in others {
+        assert!(!fixture.store.has_watched(&other).await.unwrap(), "{other:?}");
+    }
+}
+
+#[tokio::test]
 async fn reading_command_works_on_a_closed_store() {
     let fixture = Fixture::new();
     add(&fixture.store, &watch("w1", "t1")).await;

@@ -1,7 +1,11 @@
 //! `volcanic chat` in a pipe.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use crate::odd_agent::{Answer, Odd};
 use crate::world::{SOON, World, shows, signal, task_in, until};
 
 #[tokio::test]
@@ -141,6 +145,34 @@ async fn a_long_task_is_handed_over_and_its_result_arrives_by_itself() {
 #[tokio::test]
 async fn sigterm_and_sigint_end_it_in_order_and_an_unfinished_run_is_taken_up() {
     tokio::join!(ends_in_order_by("TERM"), ends_in_order_by("INT"));
+}
+
+#[tokio::test]
+async fn a_plain_reply_that_comes_after_a_signal_is_told_by_the_next_chat() {
+    let world = World::new();
+    let moment = CancellationToken::new();
+    let late = moment.clone();
+    let odd = Odd::start(false, move |_, _| {
+        let parts = json!([{ "text": "a plum" }]);
+        let reply = json!({ "messageId": "r-1", "role": "ROLE_AGENT", "parts": parts });
+        Answer::Late(late.clone(), json!({ "message": reply }))
+    });
+    let odd = odd.await;
+    world.knows(&odd.url);
+    let mut chat = world.chat(60);
+    chat.say("ask demo: what is it?").await.unwrap();
+    until(|| odd.methods() == ["SendMessage"]).await;
+    signal(&chat, "TERM").await;
+    assert!(!chat.ended_within(Duration::from_secs(1)).await, "it stays for the answer");
+    moment.cancel();
+    let (status, lines) = chat.finish(SOON).await.unwrap();
+    assert!(status.success(), "{status}: {lines:?}");
+    let mut again = world.chat(60);
+    shows(&mut again, "News from demo").await;
+    let (_, lines) = again.finish(SOON).await.unwrap();
+    let news: Vec<_> = lines.iter().filter(|line| line.starts_with("News")).collect();
+    assert_eq!(news, ["News from demo: a plum"], "{lines:?}");
+    assert_eq!(odd.methods(), ["SendMessage"]);
 }
 
 async fn ends_in_order_by(name: &str) {

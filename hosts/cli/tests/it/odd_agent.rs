@@ -41,6 +41,8 @@ pub(crate) enum Answer {
     Events(Vec<Value>),
     /// Events, and then nothing for ever.
     Held(Vec<Value>),
+    /// A result, once this is cancelled.
+    Late(CancellationToken, Value),
     Silence,
 }
 
@@ -121,6 +123,10 @@ async fn respond(id: &Value, answer: Answer) -> Response {
         Answer::Events(list) => (sse, Body::from_stream(events(list))).into_response(),
         Answer::Held(list) => {
             (sse, Body::from_stream(events(list).chain(stream::pending()))).into_response()
+        }
+        Answer::Late(moment, value) => {
+            moment.cancelled().await;
+            Json(result(&value)).into_response()
         }
         Answer::Silence => std::future::pending().await,
     }
