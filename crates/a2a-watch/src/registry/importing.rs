@@ -48,8 +48,8 @@ pub(super) struct Lists {
     pub(super) stale: Vec<PathBuf>,
     /// It could not be taken up and is the only trace of its tasks, so the view must not replace it.
     pub(super) kept: Vec<PathBuf>,
-    /// Watches that were taken up.
-    pub(super) imported: usize,
+    /// Of one at least, there may be watches in the store now that were not there before.
+    pub(super) are_taken_up: bool,
 }
 
 /// Imports for every known conversation whose workspace the store does not know.
@@ -65,7 +65,8 @@ pub(super) async fn import_all(context: &Context) -> Result<Lists, WatchStoreErr
             Found::Bytes(bytes) if is_known => is_over(context, &target, &workspace, bytes).await?,
             Found::TooLarge(_) if is_known && is_large_view(context, &workspace).await? => true,
             Found::Bytes(bytes) => {
-                import(context, &target, &workspace, bytes, &mut lists.imported).await?
+                lists.are_taken_up = true;
+                import(context, &target, &workspace, bytes).await?
             }
             Found::TooLarge(size) => put_aside(context, &target, &workspace, size).await?,
         };
@@ -163,13 +164,12 @@ async fn is_view(
     Ok(!list.listed.is_empty())
 }
 
-/// Imports what a file lists, and counts that; whether the view may replace it.
+/// Imports what a file lists; whether the view may replace it.
 async fn import(
     context: &Context,
     target: &WatchTarget,
     workspace: &Path,
     bytes: Vec<u8>,
-    imported: &mut usize,
 ) -> Result<bool, WatchStoreError> {
     let at = workspace.to_owned();
     let (key, list, aside) = blocking(move || {
@@ -213,7 +213,6 @@ async fn import(
     tell(context, target, key, notice::imported(&watches, losses)).await?;
     context.deps.store.add_watches(&watches).await?;
     tracing::info!(watches = watches.len(), "watches of an unknown workspace imported");
-    *imported += watches.len();
     Ok(true)
 }
 

@@ -165,9 +165,9 @@ impl Registry {
 async fn load(context: &Context) -> Result<Restored, WatchStoreError> {
     let store = &context.deps.store;
     let (mut sends, mut watches) = (store.open_sends().await?, store.live().await?);
-    let moved = move_along(context, &watches, &mut sends).await?;
+    let are_moved = move_along(context, &watches, &mut sends).await?;
     let lists = import_all(context).await?;
-    if moved + lists.imported > 0 {
+    if are_moved || lists.are_taken_up {
         watches = store.live().await?;
     }
     for record in &watches {
@@ -183,12 +183,12 @@ async fn load(context: &Context) -> Result<Restored, WatchStoreError> {
 
 /// Lets watches and sends whose workspace is gone go on in that of their conversation: the state stands elsewhere than the
 /// process that wrote it had it, with everything that belongs to it. That is kept before anything is imported, so that what
-/// their list says is not taken for news. Returns how many watches were moved.
+/// their list says is not taken for news. Returns whether watches were moved.
 async fn move_along(
     context: &Context,
     watches: &[WatchRecord],
     sends: &mut [SendRecord],
-) -> Result<usize, WatchStoreError> {
+) -> Result<bool, WatchStoreError> {
     let named = watches.iter().map(|record| &record.workspace);
     let named: HashSet<_> =
         named.chain(sends.iter().map(|send| &send.workspace)).cloned().collect();
@@ -221,7 +221,7 @@ async fn move_along(
             "watches go on in the workspace that their conversation has now"
         );
     }
-    Ok(moved)
+    Ok(moved > 0)
 }
 
 /// The watches that nothing is left of but to say that they are over: a caller put the outcome into the conversation, and
