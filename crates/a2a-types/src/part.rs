@@ -496,11 +496,12 @@ fn decode_escaped(inside: &str) -> Result<Option<Vec<u8>>, &'static str> {
             let (first, rest) = piece.split_at(piece.floor_char_boundary(PIECE));
             waiting.push_str(first);
             piece = rest;
-            let whole = waiting.floor_char_boundary(waiting.len() / 4 * 4);
-            // The last four characters may be padded, so they wait for the end.
-            if whole > PIECE {
-                decode(&waiting[..whole - 4], false);
-                waiting.drain(..whole - 4);
+            // The last four characters may be padded, so they wait for the end. Where a character is more than a byte, it is no
+            // base64 whatever is cut.
+            let ahead = waiting.floor_char_boundary((waiting.len() / 4).saturating_sub(1) * 4);
+            if ahead >= PIECE {
+                decode(waiting.get(..ahead).unwrap_or_default(), false);
+                waiting.drain(..ahead);
             }
         }
     })?;

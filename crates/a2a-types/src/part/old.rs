@@ -31,19 +31,19 @@ impl File {
     }
 }
 
-/// Reads the `file` of a part; `None` if it is no object.
+/// Reads the `file` of a part; `None` for `null`.
 pub(super) struct FileSeed<'r>(pub(super) &'r Reading);
 
 impl<'de> DeserializeSeed<'de> for FileSeed<'_> {
     type Value = Option<File>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Option<File>, D::Error> {
-        deserializer.deserialize_any(self).map(Some)
+        deserializer.deserialize_any(self)
     }
 }
 
 impl<'de> Visitor<'de> for FileSeed<'_> {
-    type Value = File;
+    type Value = Option<File>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the object of a file")
@@ -53,7 +53,11 @@ impl<'de> Visitor<'de> for FileSeed<'_> {
         Err(not_text(text, &self))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<File, A::Error> {
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         struct Short<'r>(&'r Reading);
 
         impl<'de> DeserializeSeed<'de> for Short<'_> {
@@ -113,7 +117,7 @@ impl<'de> Visitor<'de> for FileSeed<'_> {
                 }
             }
         }
-        Ok(file)
+        Ok(Some(file))
     }
 }
 

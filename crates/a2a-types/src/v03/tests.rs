@@ -90,6 +90,14 @@ fn file_parts_are_read_by_either_name() {
 }
 
 #[test]
+fn file_that_is_null_is_none() {
+    let task = r#"{"kind": "task", "id": "t", "contextId": "c", "status": {"state": "completed"}, "artifacts": [
+        {"artifactId": "a", "parts": [{"kind": "text", "text": "hi", "file": null}]}]}"#;
+    let task: Task = read_result(task).unwrap();
+    assert_eq!(task.artifacts[0].parts, [Part::text("hi")]);
+}
+
+#[test]
 fn data_is_unwrapped_only_when_marked_and_nothing_else_is_in_it() {
     let read = |data: Value, metadata: Value| {
         let mut part = json!({"kind": "data", "data": data, "metadata": metadata});

@@ -4,5 +4,6 @@
 mod cards;
 #[cfg(test)]
 mod corpus;
+mod large;
 #[cfg(test)]
 mod meaning;

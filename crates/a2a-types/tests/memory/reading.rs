@@ -210,6 +210,16 @@ fn content_that_is_as_long_as_the_document_is_there_once() {
     let PartContent::Raw(bytes) = &task.artifacts[0].parts[0].content else { panic!("no file") };
     assert!(bytes.len() == long / 5 * 3 + 1 && bytes.ends_with(b"???<"), "{}", bytes.len());
     drop((task, file));
+    for character in ["é", "€", "😀"] {
+        // What is no base64 stays a member of the part.
+        let text = character.repeat(long / character.len());
+        let file = whole(&format!(r#"raw":"\/{text}"#));
+        let task: Task = check("no file", 2 * LONG + SLACK, || answer(&file));
+        let part = &task.artifacts[0].parts[0];
+        assert_eq!(part.content, PartContent::Unknown);
+        let kept = part.extra["raw"].as_str().unwrap();
+        assert!(kept.strip_prefix('/') == Some(&text), "{} bytes", kept.len());
+    }
     let zeros = filled(MANY, &format!(r#"{PARTS}{{"data":["#), "0", "]}]}]}");
     let task: Task = check("a list as data", MANY + SLACK / 2, || answer(&zeros));
     drop((task, zeros));
