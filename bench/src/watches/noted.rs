@@ -130,10 +130,6 @@ impl WatchStore for NotedStore {
     async fn knows_workspace(&self, workspace: &Path) -> Result<bool, WatchStoreError> {
         self.store.knows_workspace(workspace).await
     }
-
-    async fn has_watched(&self, watch: &WatchRecord) -> Result<bool, WatchStoreError> {
-        self.store.has_watched(watch).await
-    }
 }
 
 /// The delivery, and how long after its push each outcome was accepted, in nanoseconds.

@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use async_trait::async_trait;
 use axum::{
     Router,
-    body::{Body, to_bytes},
+    body::{Body, Bytes, to_bytes},
     extract::{Path, State},
     routing::post,
 };
@@ -32,7 +32,8 @@ pub trait PushReceiver: Send + Sync + fmt::Debug {
 
 /// Builds the route `POST /a2a/push/{watchId}`.
 ///
-/// A push that was taken is answered with 202; an unknown watch, a wrong token and a missing one are all 404.
+/// A push that was taken is answered with 202; an unknown watch, a wrong token and a missing one are all 404. One with a body
+/// that is too large or too slow is answered with 413 or 408, and is a hint all the same, without its body.
 pub fn push_router(receiver: Arc<dyn PushReceiver>) -> Router {
     Router::new().route("/a2a/push/{watch_id}", post(receive)).with_state(receiver)
 }
@@ -44,16 +45,15 @@ async fn receive(
     body: Body,
 ) -> StatusCode {
     let Some(token) = token(&headers) else { return StatusCode::NOT_FOUND };
-    let body = match tokio::time::timeout(BODY_TIMEOUT, to_bytes(body, MAX_PUSH_BODY)).await {
-        Ok(Ok(body)) => body,
-        Ok(Err(_)) => return StatusCode::PAYLOAD_TOO_LARGE,
-        Err(_) => return StatusCode::REQUEST_TIMEOUT,
+    let read = tokio::time::timeout(BODY_TIMEOUT, to_bytes(body, MAX_PUSH_BODY)).await;
+    let (body, refusal) = match read {
+        Ok(Ok(body)) => (body, None),
+        Ok(Err(_)) => (Bytes::new(), Some(StatusCode::PAYLOAD_TOO_LARGE)),
+        Err(_) => (Bytes::new(), Some(StatusCode::REQUEST_TIMEOUT)),
     };
-    if receiver.on_push(&watch_id, token, &body).await {
-        StatusCode::ACCEPTED
-    } else {
-        StatusCode::NOT_FOUND
-    }
+    // Whoever sends the whole task with its files gives the same hint, and may not try again with less.
+    let is_taken = receiver.on_push(&watch_id, token, &body).await;
+    refusal.unwrap_or(if is_taken { StatusCode::ACCEPTED } else { StatusCode::NOT_FOUND })
 }
 
 fn token(headers: &HeaderMap) -> Option<&str> {

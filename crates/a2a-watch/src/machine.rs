@@ -111,6 +111,8 @@ pub(crate) struct Watch {
     ending: Option<Ending>,
     /// The conversation became known while a delivery was under way, which may have missed that.
     flushed: bool,
+    /// How often in a row files of the outcome could not be saved.
+    unsaved: u32,
     /// Events that came too late to mean anything.
     stale: u64,
 }

@@ -264,8 +264,12 @@ impl WatchStore for MemoryWatchStore {
             inner.send_mut(message_id, ACTION)?;
             let at = inner.log.len();
             let twin = watch.and_then(|watch| inner.twin(watch));
-            let is_known = |twin: &&mut WatchRecord| watch.is_none_or(|watch| watch.id != twin.id);
-            if let Some(twin) = twin.and_then(|twin| inner.watches.get_mut(twin)).filter(is_known) {
+            let is_own = |twin: &WatchRecord| {
+                watch.is_some_and(|watch| watch.id == twin.id)
+                    && twin.message_id.as_ref() == Some(message_id)
+            };
+            let known = twin.and_then(|twin| inner.watches.get_mut(twin));
+            if let Some(twin) = known.filter(|twin| !is_own(twin)) {
                 twin.continuations += 1;
             }
             let send = inner.send_mut(message_id, ACTION)?.clone();
@@ -417,14 +421,5 @@ impl WatchStore for MemoryWatchStore {
 
     async fn knows_workspace(&self, workspace: &Path) -> Result<bool, WatchStoreError> {
         self.slowly("look a workspace up", |inner| Ok(inner.workspaces.contains(workspace))).await
-    }
-
-    async fn has_watched(&self, watch: &WatchRecord) -> Result<bool, WatchStoreError> {
-        let is_over = |kept: &WatchRecord| {
-            kept.state == WatchState::Done
-                && (&kept.target, &kept.agent, &kept.task_id)
-                    == (&watch.target, &watch.agent, &watch.task_id)
-        };
-        self.slowly("look a task up", |inner| Ok(inner.watches.iter().any(is_over))).await
     }
 }

@@ -127,12 +127,6 @@ pub trait WatchStore: Send + Sync + fmt::Debug {
     /// # Errors
     /// [`WatchStoreError`] when the read failed.
     async fn knows_workspace(&self, workspace: &std::path::Path) -> Result<bool, WatchStoreError>;
-
-    /// Whether a watch of the same (`target`, `agent`, `task_id`), wherever the agent was, is over.
-    ///
-    /// # Errors
-    /// [`WatchStoreError`] when the read failed.
-    async fn has_watched(&self, watch: &WatchRecord) -> Result<bool, WatchStoreError>;
 }
 
 /// An error of a [`WatchStore`].

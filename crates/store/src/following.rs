@@ -130,12 +130,6 @@ impl WatchStore for Store {
         let work = move |connection: &Connection| watches::knows_workspace(connection, &workspace);
         self.readers().read(work).await.map_err(|error| error.into_watch("look a workspace up"))
     }
-
-    async fn has_watched(&self, watch: &WatchRecord) -> Result<bool, WatchStoreError> {
-        let watch = watch.clone();
-        let work = move |connection: &Connection| watches::has_watched(connection, &watch);
-        self.readers().read(work).await.map_err(|error| error.into_watch("look a task up"))
-    }
 }
 
 /// What a reading command sees of a store that another process may be writing.

@@ -36,7 +36,7 @@ pub(crate) fn keep_for_send(
         supersede(scope, &given)?;
         return Ok(inserted);
     };
-    if known.id == given.id {
+    if known.id == given.id && known.message_id.as_ref() == Some(message_id) {
         // Written before, by a commit that failed and is on disk: it is that message's own watch.
         return with_answers(scope.connection, known);
     }
@@ -175,17 +175,6 @@ pub(crate) fn knows_workspace(connection: &Connection, workspace: &Path) -> Resu
     let mut statement =
         connection.prepare_cached("SELECT EXISTS (SELECT 1 FROM workspaces WHERE path = ?1)")?;
     Ok(statement.query_row([path_bytes(workspace)], |row| row.get(0))?)
-}
-
-/// Whether a watch of the same task is over, wherever the agent was.
-pub(crate) fn has_watched(connection: &Connection, given: &WatchRecord) -> Result<bool, DbError> {
-    let mut statement = connection.prepare_cached(
-        "SELECT EXISTS (
-             SELECT 1 FROM watches WHERE target = ?1 AND agent = ?2 AND task_id = ?3 AND state = 'done'
-         )",
-    )?;
-    let task = params![given.target.as_str(), given.agent, given.task_id.as_str()];
-    Ok(statement.query_row(task, |row| row.get(0))?)
 }
 
 /// Notes that something is kept for a workspace, which no watch and no send ever leaves.

@@ -158,6 +158,8 @@ impl Assistant {
             volcanic_agent_core::spawn(target, session_config, deps, &tracker, stop.child_token());
         // Set once, right here.
         let _ = session.set(handle.clone());
+        // What was delivered before woke nobody, and may have come after the session's first look.
+        handle.wake();
         Ok(Self {
             session: handle,
             store,

@@ -209,6 +209,10 @@ impl Parts {
         let chats = Arc::new(Chats::open(self.home.workspaces.clone(), &deps, &tracker, &tokens)?);
         // The cell is set here and nowhere else, so it is empty.
         let _ = opened.set(Arc::clone(&chats));
+        // What was delivered while they opened woke nobody, and may have come after a session's first look.
+        for chat in chats.iter() {
+            chat.session().wake();
+        }
         let (api, store, chance) = (self.api, self.store, self.chance);
         Ok(Some(Running { api, store, chance, chats, tokens, agents, tracker, _home: self.home }))
     }

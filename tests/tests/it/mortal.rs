@@ -253,8 +253,4 @@ impl WatchStore for MortalStore {
     async fn knows_workspace(&self, workspace: &Path) -> Result<bool, WatchStoreError> {
         self.read(self.store.knows_workspace(workspace)).await
     }
-
-    async fn has_watched(&self, watch: &WatchRecord) -> Result<bool, WatchStoreError> {
-        self.read(self.store.has_watched(watch)).await
-    }
 }

@@ -34,7 +34,6 @@ enum Op {
     Open,
     Watch { id: u8 },
     Knows { workspace: u8 },
-    HasWatched(Given),
     Restart,
 }
 
@@ -72,7 +71,6 @@ fn op() -> impl Strategy<Value = Op> {
         2 => Just(Op::Open),
         2 => (0..4_u8).prop_map(|id| Op::Watch { id }),
         1 => (0..4_u8).prop_map(|workspace| Op::Knows { workspace }),
-        1 => given().prop_map(Op::HasWatched),
         1 => Just(Op::Restart),
     ]
 }
@@ -127,7 +125,6 @@ async fn try_run(store: &dyn WatchStore, op: &Op) -> Result<Told, WatchStoreErro
         Op::Knows { workspace: number } => {
             Told::Is(store.knows_workspace(&workspace(*number)).await?)
         }
-        Op::HasWatched(watch) => Told::Is(store.has_watched(&record(*watch)).await?),
         Op::Restart => Told::Done,
     })
 }

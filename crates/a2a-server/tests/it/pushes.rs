@@ -2,7 +2,10 @@
 
 use std::{
     collections::VecDeque,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -280,18 +283,21 @@ async fn push_whose_body_does_not_arrive_is_cut_off() {
     let stalled =
         axum::body::Body::from_stream(futures::stream::pending::<Result<Bytes, std::io::Error>>());
     let request = Request::post("/a2a/push/w1").header("a2a-notification-token", "right");
-    let answering = push_router(Arc::new(OneWatch)).oneshot(request.body(stalled).unwrap());
+    let answering = push_router(Arc::new(OneWatch::default())).oneshot(request.body(stalled).unwrap());
     let answer = tokio::time::timeout(Duration::from_mins(1), answering).await;
     assert_eq!(answer.expect("the route should not wait").unwrap().status().as_u16(), 408);
 }
 
-#[derive(Debug)]
-struct OneWatch;
+/// Counts what it takes.
+#[derive(Debug, Default)]
+struct OneWatch(AtomicUsize);
 
 #[async_trait]
 impl PushReceiver for OneWatch {
     async fn on_push(&self, watch_id: &str, token: &str, body: &[u8]) -> bool {
-        watch_id == "w1" && token == "right" && body.len() <= 64 << 10
+        let is_taken = watch_id == "w1" && token == "right" && body.len() <= 64 << 10;
+        self.0.fetch_add(usize::from(is_taken), Ordering::SeqCst);
+        is_taken
     }
 }
 
@@ -301,7 +307,8 @@ async fn inbound_push_is_taken_with_the_right_token_alone() {
     let base = format!("http://{}", listener.local_addr().unwrap());
     let cancel = CancellationToken::new();
     let mut serving = tokio::task::JoinSet::new();
-    serving.spawn(serve(listener, push_router(Arc::new(OneWatch)), cancel.clone()));
+    let watch = Arc::new(OneWatch::default());
+    serving.spawn(serve(listener, push_router(Arc::clone(&watch) as _), cancel.clone()));
     let mut remote = Setup::default().start().await;
     remote.base = base;
     for (path, name, value, status) in [
@@ -318,7 +325,12 @@ async fn inbound_push_is_taken_with_the_right_token_alone() {
         assert_eq!(response.status().as_u16(), status, "{path} {name}: {value}");
     }
     let token = [("x-a2a-notification-token", "right")];
+    assert_eq!(watch.0.load(Ordering::SeqCst), 3);
     let large = remote.post("/a2a/push/w1", vec![0; (64 << 10) + 1], &token).await;
     assert_eq!(large.status().as_u16(), 413);
+    assert_eq!(watch.0.load(Ordering::SeqCst), 4, "it is a hint all the same");
+    let wrong = [("x-a2a-notification-token", "wrong")];
+    let large = remote.post("/a2a/push/w1", vec![0; (64 << 10) + 1], &wrong).await;
+    assert_eq!((large.status().as_u16(), watch.0.load(Ordering::SeqCst)), (413, 4));
     cancel.cancel();
 }

@@ -12,7 +12,11 @@ use crate::record::{WatchRecord, WatchSource, WatchState};
 impl Watch {
     /// A watch whose record was just written as [`WatchState::Attended`]; the caller waits for the task.
     pub(crate) fn attended(record: WatchRecord) -> Self {
-        Self::with(record, Phase::Attended)
+        let mut watch = Self::with(record, Phase::Attended);
+        if watch.record.source == WatchSource::Push {
+            watch.stream = Stream::Off;
+        }
+        watch
     }
 
     /// A watch whose record was just written as [`WatchState::Watching`]: nobody waits for the task, which was `hinted` to be
@@ -107,6 +111,7 @@ impl Watch {
             held_until: None,
             ending: None,
             flushed: false,
+            unsaved: 0,
             stale: 0,
         }
     }

@@ -37,21 +37,15 @@ impl Watch {
         if result.is_of_the_agent() {
             self.blame_stream(config);
         }
-        if result != ReadResult::AgentMissing {
-            self.missing_since = None;
-        }
-        if result != ReadResult::NotFound {
-            self.record.not_found = 0;
-            self.record.not_found_since = None;
-        }
+        self.count_anew_but(&result);
         let pause = match result {
             ReadResult::Settled { state, text, context_id } => {
                 self.seen(&state.label, context_id);
                 return self.tell(state, text);
             }
             ReadResult::Unsaved { state, text, context_id, reason } => {
-                let is_last = self.record.failures >= SAVES_AGAIN;
-                if is_last || self.time_left(now, config).is_zero() {
+                self.unsaved += 1;
+                if self.unsaved > SAVES_AGAIN || self.time_left(now, config).is_zero() {
                     self.seen(&state.label, context_id);
                     return self.tell(state, text);
                 }
@@ -113,6 +107,20 @@ impl Watch {
             );
         }
         self.note_and_rest(&before, now, pause.min(left))
+    }
+
+    /// What has to come several times in a row begins again, but for what came now.
+    fn count_anew_but(&mut self, result: &ReadResult) {
+        if *result != ReadResult::AgentMissing {
+            self.missing_since = None;
+        }
+        if *result != ReadResult::NotFound {
+            self.record.not_found = 0;
+            self.record.not_found_since = None;
+        }
+        if !matches!(result, ReadResult::Unsaved { .. }) {
+            self.unsaved = 0;
+        }
     }
 
     fn note_and_rest(&mut self, before: &Notes, now: Timestamp, pause: Duration) -> WatchEffect {

@@ -279,6 +279,18 @@ fn files_that_a_full_disk_does_not_take_are_tried_again_a_few_times_before_the_t
 }
 
 #[test]
+fn files_have_all_their_tries_whatever_failed_before() {
+    let mut bench = Bench::watching();
+    for _ in 0..5 {
+        bench.check(failed(None));
+    }
+    for _ in 0..3 {
+        assert!(matches!(bench.check(unsaved()), Some(WatchEffect::Wait(_))));
+    }
+    assert_eq!(bench.check(unsaved()), Some(WatchEffect::Deliver));
+}
+
+#[test]
 fn files_that_are_saved_at_another_try_are_told_as_ever() {
     let mut bench = Bench::watching();
     assert_eq!(bench.check(unsaved()), wait(30));

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::FutureExt as _;
-use futures::future::{BoxFuture, Shared};
+use futures::future::{BoxFuture, Shared, WeakShared};
 use jiff::Timestamp;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -51,23 +51,42 @@ impl std::fmt::Debug for WatchDeps {
 /// Connections are dropped all at once when there are more: only an edited file makes them many.
 const MAX_CONNECTIONS: usize = 1024;
 
+type Making = BoxFuture<'static, Result<RemoteAgent, ClientError>>;
+
 /// A connection, or the making of one.
 struct Connection {
     entry: AgentEntry,
-    remote: Shared<BoxFuture<'static, Result<RemoteAgent, ClientError>>>,
+    state: ConnectionState,
     /// A call failed: card or key may have changed.
     is_doubtful: bool,
+}
+
+enum ConnectionState {
+    /// Only those who wait for it keep it: what nobody waited for any more stands where it was left, its time long over.
+    Making(WeakShared<Making>),
+    Made(RemoteAgent),
 }
 
 impl Connection {
     /// The agent, if it is connected to.
     fn made(&self) -> Option<&RemoteAgent> {
-        self.remote.peek().and_then(|made| made.as_ref().ok())
+        match &self.state {
+            ConnectionState::Made(remote) => Some(remote),
+            ConnectionState::Making(_) => None,
+        }
     }
 
-    /// Whether it can be used as it is, or is being made.
-    fn is_good(&self) -> bool {
-        !self.is_doubtful && self.made().is_none_or(RemoteAgent::is_card_fresh)
+    /// The agent, if it is connected to and can be used as it is.
+    fn usable(&self) -> Option<&RemoteAgent> {
+        self.made().filter(|remote| !self.is_doubtful && remote.is_card_fresh())
+    }
+
+    /// The making of it, if somebody waits for it.
+    fn making(&self) -> Option<Shared<Making>> {
+        match &self.state {
+            ConnectionState::Made(_) => None,
+            ConnectionState::Making(making) => making.upgrade(),
+        }
     }
 }
 
@@ -121,6 +140,8 @@ pub(super) struct Context {
     pub(super) stop: CancellationToken,
     /// Limits the cards that are fetched for watches; callers' own do not queue behind them.
     connects: Semaphore,
+    /// Limits the push configs that are on their way: after a start there may be as many as watches.
+    pub(super) registrations: Semaphore,
     connections: Mutex<HashMap<(PathBuf, String), Connection>>,
     files: Mutex<HashMap<PathBuf, (FileVersion, AgentsFile)>>,
 }
@@ -128,9 +149,10 @@ pub(super) struct Context {
 impl Context {
     pub(super) fn new(config: WatchConfig, deps: WatchDeps, stop: CancellationToken) -> Self {
         let connects = Semaphore::new(config.max_connects);
+        let registrations = Semaphore::new(config.max_calls);
         let clock = WatchClock::new(Arc::clone(&deps.clock));
         let (connections, files) = (Mutex::default(), Mutex::default());
-        Self { config, deps, clock, stop, connects, connections, files }
+        Self { config, deps, clock, stop, connects, registrations, connections, files }
     }
 
     /// The id of a new message, made as those of watches are.
@@ -215,33 +237,38 @@ impl Context {
         let name = (workspace.to_owned(), entry.name.as_str().to_owned());
         let making = {
             let mut connections = self.connections();
-            match connections.get(&name) {
-                Some(kept) if kept.entry == *entry && kept.is_good() => kept.remote.clone(),
-                last => {
-                    let same = last.filter(|kept| kept.entry == *entry);
-                    let known = same.and_then(|kept| {
-                        let remote = kept.made()?.clone();
-                        Some(Known { remote, is_doubtful: kept.is_doubtful })
-                    });
-                    if connections.len() >= MAX_CONNECTIONS {
-                        connections.clear();
-                    }
-                    let remote = self.make(entry, known).boxed().shared();
-                    let kept = Connection {
-                        entry: entry.clone(),
-                        remote: remote.clone(),
-                        is_doubtful: false,
-                    };
-                    connections.insert(name.clone(), kept);
-                    remote
-                }
+            let same = connections.get(&name).filter(|kept| kept.entry == *entry);
+            if let Some(remote) = same.and_then(Connection::usable) {
+                return Ok(remote.clone());
             }
+            let making = same.and_then(Connection::making);
+            let known = same.and_then(|kept| {
+                let remote = kept.made()?.clone();
+                Some(Known { remote, is_doubtful: kept.is_doubtful })
+            });
+            making.unwrap_or_else(|| {
+                if connections.len() >= MAX_CONNECTIONS {
+                    connections.clear();
+                }
+                let making = self.make(entry, known).boxed().shared();
+                if let Some(weak) = making.downgrade() {
+                    let state = ConnectionState::Making(weak);
+                    let kept = Connection { entry: entry.clone(), state, is_doubtful: false };
+                    connections.insert(name.clone(), kept);
+                }
+                making
+            })
         };
         let made = making.clone().await;
-        if made.is_err() {
-            let mut connections = self.connections();
-            if connections.get(&name).is_some_and(|kept| kept.remote.ptr_eq(&making)) {
-                connections.remove(&name);
+        let mut connections = self.connections();
+        let same =
+            |kept: &&mut Connection| kept.making().is_some_and(|current| current.ptr_eq(&making));
+        if let Some(kept) = connections.get_mut(&name).filter(same) {
+            match &made {
+                Ok(remote) => kept.state = ConnectionState::Made(remote.clone()),
+                Err(_) => {
+                    connections.remove(&name);
+                }
             }
         }
         made
@@ -254,13 +281,13 @@ impl Context {
         entry: &AgentEntry,
     ) -> Result<RemoteAgent, ClientError> {
         let name = (workspace.to_owned(), entry.name.as_str().to_owned());
-        let ready = self
-            .connections()
-            .get(&name)
-            .filter(|kept| kept.entry == *entry && kept.is_good())
-            .and_then(|kept| kept.remote.peek().cloned());
+        let ready = {
+            let connections = self.connections();
+            let same = connections.get(&name).filter(|kept| kept.entry == *entry);
+            same.and_then(Connection::usable).cloned()
+        };
         if let Some(ready) = ready {
-            return ready;
+            return Ok(ready);
         }
         let _permit = self.connects.acquire().await;
         self.connect(workspace, entry).await

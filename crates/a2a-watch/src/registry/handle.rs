@@ -82,7 +82,7 @@ impl WatchHandle {
         wait: Duration,
         cancel: CancellationToken,
     ) -> Result<SendEnd, SendError> {
-        let (reply, end) = oneshot::channel();
+        let (reply, mut end) = oneshot::channel();
         let left = CancellationToken::new();
         let _leave_on_drop = left.clone().drop_guard();
         let (start, started) = oneshot::channel();
@@ -99,16 +99,19 @@ impl WatchHandle {
                 Err(_) => std::future::pending().await,
             }
         };
-        tokio::select! {
+        let early = tokio::select! {
             biased;
             // A registry that ends refuses what has not left; everything else is known at its next start.
-            end = end => end.unwrap_or(Ok(SendEnd::Left)),
-            () = cancel.cancelled() => Ok(SendEnd::Left),
+            end = &mut end => return end.unwrap_or(Ok(SendEnd::Left)),
+            () = cancel.cancelled() => SendEnd::Left,
             // The registry goes on keeping the task, or finds the message again after a crash.
             Started { task_id, context_id, state } = overdue => {
-                Ok(SendEnd::HandedOver { task_id, context_id, state })
+                SendEnd::HandedOver { task_id, context_id, state }
             }
-        }
+        };
+        // What the registry said until now counts as heard there.
+        end.close();
+        end.try_recv().unwrap_or(Ok(early))
     }
 
     /// Asks every agent of a workspace for its card, all at once.

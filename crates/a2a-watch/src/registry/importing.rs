@@ -19,7 +19,7 @@ use super::view::{PENDING_FILE, PENDING_FOLDER};
 use crate::delivery::{Delivery, DeliveryEnd};
 use crate::machine::Hashing;
 use crate::notice;
-use crate::record::{WatchId, WatchRecord, WatchTarget};
+use crate::record::{WatchId, WatchRecord, WatchState, WatchTarget};
 use crate::store::WatchStoreError;
 use list::{List, Listed};
 
@@ -62,7 +62,9 @@ pub(super) async fn import_all(context: &Context) -> Result<Lists, WatchStoreErr
         let is_known = context.deps.store.knows_workspace(&workspace).await?;
         let is_replaced = match found {
             Found::Unreadable => false,
-            Found::Bytes(bytes) if is_known => is_over(context, &target, &workspace, bytes).await?,
+            Found::Bytes(bytes) if is_known => {
+                may_be_replaced(context, &target, &workspace, bytes).await?
+            }
             Found::TooLarge(_) if is_known && is_large_view(context, &workspace).await? => true,
             Found::Bytes(bytes) => {
                 lists.are_taken_up = true;
@@ -113,7 +115,7 @@ async fn read(workspace: &Path) -> Option<Found> {
 
 /// Whether the file of a workspace that is known may be replaced. It may be a list that could not be set aside when it was to
 /// be taken up.
-async fn is_over(
+async fn may_be_replaced(
     context: &Context,
     target: &WatchTarget,
     workspace: &Path,
@@ -146,6 +148,13 @@ async fn is_large_view(context: &Context, workspace: &Path) -> Result<bool, Watc
         // Whoever is to set it aside finds the same.
         Err(_) => Ok(false),
     }
+}
+
+/// Whether an entry of a list is a watch of this store that is over.
+async fn is_over(context: &Context, listed: &Listed) -> Result<bool, WatchStoreError> {
+    let Some(id) = &listed.watch_id else { return Ok(false) };
+    let watch = context.deps.store.watch(&WatchId::new(id.as_str())).await?;
+    Ok(watch.is_some_and(|watch| watch.state == WatchState::Done && !watch.is_behind()))
 }
 
 /// Whether what was read of a file is a view of this store: another's watches have other ids, also where they were taken up.
@@ -199,10 +208,9 @@ async fn import(
     let file = context.file(workspace).await.unwrap_or_default();
     let mut watches = Vec::new();
     for listed in list.listed {
-        let watch = watch(context, target, workspace, &file, listed);
         // What came with the list may be this very state, and the list may be older than its last moment.
-        if !context.deps.store.has_watched(&watch).await? {
-            watches.push(watch);
+        if !is_over(context, &listed).await? {
+            watches.push(watch(context, target, workspace, &file, listed));
         }
     }
     if watches.is_empty() && !is_lossy {

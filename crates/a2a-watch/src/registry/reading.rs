@@ -199,6 +199,7 @@ async fn try_register(context: &Context, record: &WatchRecord) -> Result<bool, A
     if stays_at(&entry, &record.origin).is_err() {
         return Ok(false);
     }
+    let _permit = context.registrations.acquire().await;
     let remote = context.connect(&record.workspace, &entry).await.map_err(AgentError::Client)?;
     if !remote.pushes() {
         return Ok(false);

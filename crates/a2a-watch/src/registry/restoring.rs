@@ -148,12 +148,23 @@ impl Registry {
         if let Some(mut record) = record {
             // What is kept is for the next process, so it may be ahead of this one's clock.
             record.started_at = record.started_at.min(followed.watch.record().started_at);
-            let continuing = followed.continuing.zip(followed.watch.record().message_id.clone());
+            let last = followed.watch.record();
+            let continuing = followed.continuing.zip(last.message_id.clone());
             let again = record.clone();
-            self.adopt(*record, self.context.config.store_retry);
+            if last.state == WatchState::Done
+                && record.state != WatchState::Claimed
+                && !record.is_behind()
+            {
+                // There was nothing left but to say so.
+                self.adopt_told(*record);
+            } else {
+                self.adopt(*record, self.context.config.store_retry);
+            }
             if let Some((waiting, message_id)) = continuing {
                 // Its message is in the agent's hands, whatever was written here meanwhile.
                 self.follow_known(message_id, *again, true, waiting);
+            } else if let Some(message_id) = again.message_id {
+                self.spawn_mark(message_id);
             }
         }
         for command in followed.waiting {

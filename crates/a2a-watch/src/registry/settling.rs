@@ -225,6 +225,21 @@ impl Registry {
         self.jobs.own(&job, owner);
     }
 
+    /// Marks a send as known that a watch covers, if it is still open.
+    pub(super) fn spawn_mark(&mut self, message_id: MessageId) {
+        if !self.open_sends.contains(&message_id) {
+            return;
+        }
+        let context = Arc::clone(&self.context);
+        self.jobs.set.spawn(async move {
+            if mark_known(&context, &message_id).await {
+                JobEnd::SendClosed { message_id }
+            } else {
+                JobEnd::Done
+            }
+        });
+    }
+
     /// Nothing is left of the send but its task, which a held watch covers.
     pub(super) fn on_marked(
         &mut self,

@@ -7,7 +7,8 @@ use super::Registry;
 use super::jobs::{JobEnd, Owner};
 use super::sending::Sent;
 use super::tickets::TicketOf;
-use crate::machine::{WatchEffect, WatchEvent};
+use crate::machine::{Continuation, WatchEffect, WatchEvent};
+use crate::order::SendOrder;
 use crate::record::WatchId;
 
 impl Registry {
@@ -24,6 +25,17 @@ impl Registry {
                 command, message_id, sent: Sent::Replied { context_id, reply }, ..
             } => {
                 self.answer_replied(*command, message_id, context_id, *reply);
+            }
+            // Its watch is held, so nothing of the answer is kept yet.
+            JobEnd::Sent {
+                command,
+                message_id,
+                held: Some(id),
+                sent: Sent::Task { new: false, record, answered, .. },
+            } if record.id == id => {
+                let SendOrder { hops, source_ref, .. } = command.order;
+                let continuation = Continuation { message_id, hops, source_ref, answered };
+                self.feed(&id, WatchEvent::Continued(continuation));
             }
             JobEnd::Ticket { of: TicketOf::Send(open), confirmed }
                 if confirmed || open.is_reply() =>

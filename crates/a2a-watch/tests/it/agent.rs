@@ -151,7 +151,7 @@ impl Agent {
         self.lock().stalls = stalls;
     }
 
-    /// As [`Self::set_stalling`], for the calls of one method.
+    /// As [`Self::set_stalling`], for the calls of one method; the card's is `card`.
     pub(crate) fn stall_at(&self, method: Option<&'static str>) {
         self.lock().stalls_at = method;
     }
@@ -436,6 +436,9 @@ fn slowly(agent: Agent, text: String, slowness: Slowness) -> Response {
 }
 
 async fn card(State(agent): State<Agent>) -> Response {
+    if agent.lock().stalls_at == Some("card") {
+        std::future::pending::<()>().await;
+    }
     let mut inner = agent.lock();
     inner.cards += 1;
     inner.asked.push(Asked { at: Instant::now(), method: "card".to_owned(), task: String::new() });

@@ -1,4 +1,7 @@
-use volcanic_a2a_watch::{TaskError, WatchState};
+use std::time::Duration;
+
+use tokio::time::timeout;
+use volcanic_a2a_watch::{SendEnd, TaskError, WatchState};
 
 use crate::agent::{Agent, OnSend};
 use crate::world::World;
@@ -29,6 +32,19 @@ async fn status_of_a_settled_task_ends_its_watch() {
     world.reach(&[WatchState::Done]).await;
     world.pass(3600).await;
     assert_eq!(world.chat.attempts(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn card_that_nobody_waited_for_any_more_is_asked_for_anew() {
+    let world = World::new(Agent::new(WORKING));
+    world.agent.stall_at(Some("card"));
+    let listing = world.watches.agents(world.workspace());
+    assert!(timeout(Duration::from_secs(1), listing).await.is_err());
+    world.agent.stall_at(None);
+    // Longer than a card may take.
+    world.pass(3600).await;
+    let end = world.send(world.order("plan a trip"), 0).await;
+    assert!(matches!(end, Ok(SendEnd::HandedOver { .. })), "{end:?}");
 }
 
 #[tokio::test(start_paused = true)]

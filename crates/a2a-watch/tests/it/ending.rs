@@ -153,6 +153,29 @@ async fn reply_that_cannot_be_delivered_while_the_process_ends_is_told_as_unknow
     assert!(told[0].text.contains("may or may not have arrived"), "{told:?}");
 }
 
+#[tokio::test(start_paused = true)]
+async fn answer_to_a_message_for_a_followed_task_counts_while_the_process_ends() {
+    let mut world = World::new(Agent::new(WORKING));
+    world.hand_over().await;
+    world.reach(&[WatchState::Watching]).await;
+    let ending = world.ending();
+    world.agent.before_send(move || ending.cancel());
+    let mut more = world.order("and a hotel");
+    more.task_id = Some("t1".into());
+    world.leave(more).await;
+    world.ending().cancelled().await;
+    world.shut_down().await;
+    let (watch, send) = (world.store.all_watches().remove(0), world.store.sends().remove(1));
+    assert_eq!(watch.message_id, Some(send.message_id), "whether or not the agent shows it");
+    world.agent.before_send(|| {});
+    world.restart().await;
+    world.pass(60).await;
+    assert_eq!(world.store.sends()[1].state, SendState::Known);
+    world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Lisbon");
+    world.chat.wait_for(1).await;
+    check_told_once(world, 1).await;
+}
+
 #[track_caller]
 fn assert_told_the_reply(world: &World) {
     let delivered = world.chat.delivered();

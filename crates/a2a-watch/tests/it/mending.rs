@@ -1,6 +1,7 @@
 //! What crashes, failing stores and failing agents leave behind is mended, once.
 
 use std::fs;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -159,7 +160,7 @@ async fn wait_inside_a_send_keeps_the_time_that_the_agent_asks_for() {
 #[tokio::test(start_paused = true)]
 async fn failing_store_does_not_keep_a_caller_past_its_wait() {
     let world = World::new(Agent::new(WORKING));
-    let store = std::sync::Arc::clone(&world.store);
+    let store = Arc::clone(&world.store);
     world.agent.before_send(move || store.set_failing(true));
     let sending =
         world.watches.send(world.order("hi"), Duration::from_secs(10), CancellationToken::new());
@@ -302,6 +303,76 @@ async fn moved_state_takes_nothing_for_news_that_its_list_is_behind_with() {
     world.reach(&[WatchState::Done, WatchState::Watching]).await;
     world.pass(600).await;
     assert_eq!(world.chat.attempts(), 1, "{:?}", world.chat.delivered());
+}
+
+#[tokio::test(start_paused = true)]
+async fn task_of_a_list_that_is_newer_than_the_state_beside_it_is_followed() {
+    let mut world = World::new(Agent::new(OnSend::Task("TASK_STATE_INPUT_REQUIRED")));
+    let end = world.send(world.order("plan a trip"), 60).await;
+    let Ok(SendEnd::Settled { settle: Some(settle), .. }) = end else { panic!("{end:?}") };
+    world.chat.commit(settle.delivery_key());
+    settle.confirm();
+    world.reach(&[WatchState::Done]).await;
+    world.shut_down().await;
+    // After the state was copied the question was answered, and another watch followed the task.
+    world.agent.set_task("t1", "TASK_STATE_WORKING", "");
+    let list = r#"[{"watchId": "later", "agent": "travel-bot", "taskId": "t1"}]"#;
+    fs::write(world.workspace().join(".volcanic/a2a/pending.json"), list).unwrap();
+    world.move_workspace();
+    world.restart().await;
+    world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Lisbon");
+    let delivered = world.chat.wait_for(2).await;
+    assert!(delivered[1].text.ends_with("\nLisbon"), "{delivered:?}");
+}
+
+/// A note about a failed check is on the disk although its write failed.
+async fn note_unnoticed(world: &World) {
+    let epoch = world.store.all_watches()[0].epoch;
+    world.agent.set_busy(Some(1));
+    world.store.set_failing_late(true);
+    while world.store.all_watches()[0].epoch == epoch {
+        world.pass(1).await;
+    }
+    world.store.set_failing_late(false);
+    world.agent.set_busy(None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn outcome_that_was_told_after_a_write_that_nobody_knew_of_is_over() {
+    let world = World::new(Agent::new(WORKING));
+    world.hand_over().await;
+    world.reach(&[WatchState::Watching]).await;
+    note_unnoticed(&world).await;
+    world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Lisbon");
+    let settle = world.watches.status(world.query("t1")).await.unwrap().settle.unwrap();
+    // The agent lets go of what it has told.
+    world.agent.set_forgetting();
+    world.chat.commit(settle.delivery_key());
+    settle.confirm();
+    world.reach(&[WatchState::Done]).await;
+    world.pass(24 * 3600).await;
+    assert_eq!(world.chat.attempts(), 0, "{:?}", world.chat.delivered());
+}
+
+#[tokio::test(start_paused = true)]
+async fn message_that_is_found_again_is_known_after_a_write_that_failed_and_is_kept() {
+    let mut world = World::new(Agent::new(WORKING));
+    world.hand_over().await;
+    world.reach(&[WatchState::Watching]).await;
+    world.agent.on_send(OnSend::TaskWithoutAnswer);
+    let mut more = world.order("and a hotel");
+    more.task_id = Some("t1".into());
+    world.lose_in_flight(more).await;
+    let store = Arc::clone(&world.store);
+    world.agent.before_read(move || store.set_failing_late(true));
+    world.restart().await;
+    while world.store.all_watches()[0].round == 0 {
+        world.pass(1).await;
+    }
+    world.agent.before_read(|| {});
+    world.store.set_failing_late(false);
+    world.pass(60).await;
+    assert_eq!(world.store.sends()[1].state, SendState::Known);
 }
 
 #[tokio::test(start_paused = true)]

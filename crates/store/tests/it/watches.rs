@@ -169,10 +169,22 @@ async fn known_send_that_is_noted_again_counts_nothing() {
     fixture.store.begin_send(&send("m1"), 20).await.unwrap();
     // As by who does not know whether it was kept.
     for _ in 0..2 {
-        let given = watch("w1", "t1");
+        let message_id = Some(MessageId::new("m1"));
+        let given = WatchRecord { message_id, ..watch("w1", "t1") };
         let kept = fixture.store.send_known(&MessageId::new("m1"), Some(&given)).await.unwrap();
         assert_eq!(kept, Some(given));
     }
+}
+
+#[tokio::test]
+async fn message_that_lost_its_hold_of_a_watch_counts_beside_it() {
+    let fixture = Fixture::new();
+    let message_id = Some(MessageId::new("m1"));
+    let known = WatchRecord { message_id, ..watch("w1", "t1") };
+    add(&fixture.store, &known).await;
+    fixture.store.begin_send(&send("m2"), 20).await.unwrap();
+    let kept = fixture.store.send_known(&MessageId::new("m2"), Some(&known)).await.unwrap();
+    assert_eq!(kept, Some(WatchRecord { continuations: known.continuations + 1, ..known }));
 }
 
 #[tokio::test]
@@ -325,25 +337,6 @@ async fn reading_command_sees_what_the_writer_committed_and_cannot_write() {
     // The reader counts no start: what this process has in flight stays its own.
     fixture.accept(prompt("1", "k")).await;
     assert_eq!(fixture.store.targets_with_work().await.unwrap().len(), 1);
-}
-
-#[tokio::test]
-async fn task_is_known_to_be_over_wherever_its_agent_was() {
-    let fixture = Fixture::new();
-    let asked = WatchRecord { origin: "https://elsewhere.example".to_owned(), ..watch("w9", "t1") };
-    add(&fixture.store, &watch("w1", "t1")).await;
-    assert!(!fixture.store.has_watched(&asked).await.unwrap(), "it is followed");
-    let done = WatchRecord { state: WatchState::Done, ..watch("w1", "t1") };
-    assert!(fixture.store.update(0, &done).await.unwrap());
-    assert!(fixture.store.has_watched(&asked).await.unwrap());
-    let others = [
-        WatchRecord { target: WatchTarget::new("other"), ..asked.clone() },
-        WatchRecord { agent: "other".to_owned(), ..asked.clone() },
-        WatchRecord { task_id: TaskId::new("t2"), ..asked },
-    ];
-    for other in others {
-        assert!(!fixture.store.has_watched(&other).await.unwrap(), "{other:?}");
-    }
 }
 
 #[tokio::test]
