@@ -31,21 +31,18 @@ impl SettledState {
         Self::new(&task.status.state, &format!("{:x}", digest.finalize()))
     }
 
-    /// The labels of the states that end a watch once they are told.
-    pub(crate) fn last_labels() -> impl Iterator<Item = String> {
-        let states = [
-            TaskState::Completed,
-            TaskState::Failed,
-            TaskState::Canceled,
-            TaskState::Rejected,
-            TaskState::InputRequired,
-        ];
-        states.into_iter().map(|state| state.label())
-    }
+    /// The states that end a watch once they are told.
+    pub(crate) const LAST: [TaskState; 5] = [
+        TaskState::Completed,
+        TaskState::Failed,
+        TaskState::Canceled,
+        TaskState::Rejected,
+        TaskState::InputRequired,
+    ];
 
     /// Whether that is the label of a settled state.
     pub(crate) fn is_label(label: &str) -> bool {
-        label == super::AUTH_REQUIRED || Self::last_labels().any(|last| last == label)
+        label == super::AUTH_REQUIRED || Self::LAST.iter().any(|last| last.label() == label)
     }
 
     /// The state of a task of which no more can be read.

@@ -12,7 +12,7 @@ use super::context::{Context, blocking};
 use super::importing::{Lists, import_all};
 use super::jobs::{JobEnd, Owner};
 use super::{Followed, Registry, Timer};
-use crate::machine::{SettledState, Watch};
+use crate::machine::{SettledState, Watch, outlasts_round};
 use crate::record::{SendRecord, WatchId, WatchRecord, WatchSource, WatchState, WatchTarget};
 use crate::store::WatchStoreError;
 
@@ -149,6 +149,14 @@ impl Registry {
             // What is kept is for the next process, so it may be ahead of this one's clock.
             record.started_at = record.started_at.min(followed.watch.record().started_at);
             let last = followed.watch.record();
+            if last.state != WatchState::Claimed {
+                // What was told here may be kept by the very write that was refused.
+                last.told
+                    .iter()
+                    .filter(|told| outlasts_round(told))
+                    .cloned()
+                    .for_each(|told| record.note_told(told));
+            }
             let continuing = followed.continuing.zip(last.message_id.clone());
             let again = record.clone();
             if last.state == WatchState::Done
@@ -237,7 +245,8 @@ async fn move_along(
 
 /// The watches that nothing is left of but to say that they are over: a caller put the outcome into the conversation, and
 /// the process was killed before the tombstone. To ask the agent again would tell nothing new, and an agent that is gone by
-/// now would lead to a notice about an outcome that was told.
+/// now would lead to a notice about an outcome that was told. Where a message is still to be covered, it may have been the
+/// answer to a question; of a task that has ended it leads to no other outcome.
 async fn told(
     context: &Context,
     watches: &[WatchRecord],
@@ -245,8 +254,9 @@ async fn told(
     let mut keys = HashMap::<_, HashMap<String, WatchId>>::new();
     for record in watches.iter().filter(|record| may_be_told(record)) {
         let of_target = keys.entry(record.target.clone()).or_default();
-        let labels = SettledState::last_labels();
-        of_target.extend(labels.map(|label| (record.key_for(&label), record.id.clone())));
+        let states = SettledState::LAST.into_iter();
+        let states = states.filter(|state| state.is_terminal() || !record.is_behind());
+        of_target.extend(states.map(|state| (record.key_for(&state.label()), record.id.clone())));
     }
     let mut told = HashSet::new();
     for (target, mut keys) in keys {
@@ -258,13 +268,9 @@ async fn told(
     Ok(told)
 }
 
-/// Whether somebody may have told a watch's outcome who had it in hand. A claimed one is delivered under the very key, and
-/// a message that no round covers makes a new outcome.
+/// Whether somebody may have told a watch's outcome who had it in hand. A claimed one is delivered under the very key.
 fn may_be_told(record: &WatchRecord) -> bool {
-    match record.state {
-        WatchState::Attended | WatchState::Watching => !record.is_behind(),
-        WatchState::Claimed | WatchState::Done => false,
-    }
+    matches!(record.state, WatchState::Attended | WatchState::Watching)
 }
 
 /// Whether a send goes on with the task that a watch follows. A claimed text was there before the send.

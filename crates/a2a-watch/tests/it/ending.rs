@@ -224,6 +224,21 @@ async fn outcome_that_was_told_just_before_a_kill_ends_its_watch_without_a_word_
 }
 
 #[tokio::test(start_paused = true)]
+async fn outcome_that_was_told_just_before_a_kill_is_no_news_to_a_message_beside_it() {
+    let mut world = World::new(Agent::new(DONE));
+    world.agent.same_task();
+    let settle = settled(&world).await;
+    let end = world.send(world.order("and?"), 0).await;
+    assert!(matches!(end, Ok(SendEnd::HandedOver { .. })), "{end:?}");
+    world.chat.commit(settle.delivery_key());
+    world.stop_hard().await;
+    drop(settle);
+    world.restart().await;
+    world.reach(&[WatchState::Done]).await;
+    check_told_once(world, 0).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn status_that_told_the_outcome_just_before_a_kill_ends_the_watch_too() {
     let mut world = World::new(Agent::new(WORKING));
     world.hand_over().await;

@@ -355,6 +355,24 @@ async fn outcome_that_was_told_after_a_write_that_nobody_knew_of_is_over() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn outcome_that_was_told_is_no_news_to_a_message_beside_it_after_such_a_write_either() {
+    let world = World::new(Agent::new(WORKING));
+    world.hand_over().await;
+    world.reach(&[WatchState::Watching]).await;
+    note_unnoticed(&world).await;
+    world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Lisbon");
+    let settle = world.watches.status(world.query("t1")).await.unwrap().settle.unwrap();
+    world.agent.on_send(OnSend::Known);
+    let end = world.send(world.order("and?"), 0).await;
+    assert!(matches!(end, Ok(SendEnd::HandedOver { .. })), "{end:?}");
+    world.chat.commit(settle.delivery_key());
+    settle.confirm();
+    world.reach(&[WatchState::Done]).await;
+    world.pass(24 * 3600).await;
+    assert_eq!(world.chat.attempts(), 0, "{:?}", world.chat.delivered());
+}
+
+#[tokio::test(start_paused = true)]
 async fn message_that_is_found_again_is_known_after_a_write_that_failed_and_is_kept() {
     let mut world = World::new(Agent::new(WORKING));
     world.hand_over().await;
