@@ -157,7 +157,8 @@ impl RemoteAgent {
         card: Arc<AgentCard>,
         read: Option<ReadCard>,
     ) -> Result<Self, ClientError> {
-        let target = card::choose(entry, &card, line).map_err(|error| line.masked(error))?;
+        let said = read.as_ref().map(|read| Arc::clone(&read.card.said)).unwrap_or_default();
+        let target = card::choose(entry, &card, &said, line).map_err(|error| line.masked(error))?;
         let interface = target.interface;
         let binding = Binding::new(Arc::clone(line), &card, target);
         let binding = binding.map_err(|error| line.masked(error))?;

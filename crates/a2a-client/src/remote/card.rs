@@ -61,9 +61,11 @@ pub(super) async fn fetch(
 ) -> Result<KeptCard, ClientError> {
     let known = known.filter(|known| !known.validators().is_empty());
     match (ask(line, base, known.map(KeptCard::validators)).await?, known) {
-        (Answer::Card { headers, text }, _) => {
+        (Answer::Card { headers, text, said }, _) => {
             let card = v03::read_card(&text).map_err(|error| invalid(line, &error))?;
-            Ok(KeptCard::new(card, &headers))
+            let said = said.and_then(|said| v03::read_card(&said).ok());
+            let said = said.map(|said| SaidInterfaces::of(&card, said)).unwrap_or_default();
+            Ok(KeptCard::new(card, said, &headers))
         }
         (Answer::Unchanged(headers), Some(known)) => Ok(known.renewed(&headers)),
         (Answer::Unchanged(_), None) => Err(unasked(line)),
@@ -79,6 +81,8 @@ enum Answer {
         headers: HeaderMap,
         /// Without our secrets.
         text: String,
+        /// With what of the address's query stands in it, if anything does.
+        said: Option<String>,
     },
 }
 
@@ -119,9 +123,10 @@ async fn exchange(line: &Line, url: &Url, request: Request<Bytes>) -> Result<Ans
         return Err(line.status_error(status, response.headers()));
     }
     let (head, body) = response.into_parts();
-    let body = line.read(body, line.config.card_limit).await?;
+    let (body, said) = line.read_as_said(body, line.config.card_limit).await?;
     let text = String::from_utf8(body.into()).map_err(|error| invalid(line, &error))?;
-    Ok(Answer::Card { headers: head.headers, text })
+    let said = said.and_then(|said| String::from_utf8(said.into()).ok());
+    Ok(Answer::Card { headers: head.headers, text, said })
 }
 
 fn invalid(line: &Line, error: &dyn Error) -> ClientError {
@@ -133,10 +138,40 @@ fn unasked(line: &Line) -> ClientError {
     line.card_error("the agent says that it has not changed, but was not asked")
 }
 
+/// The interfaces of a card in which something of the address's query stands, without that and as the agent says them.
+#[derive(Debug, Default)]
+pub(super) struct SaidInterfaces(Vec<(AgentInterface, AgentInterface)>);
+
+impl SaidInterfaces {
+    fn of(card: &AgentCard, said: AgentCard) -> Self {
+        let read = card.supported_interfaces.iter().cloned();
+        Self(read.zip(said.supported_interfaces).filter(|(read, said)| read != said).collect())
+    }
+
+    /// An interface as the agent says it, if it is at the origin that the query is for. No other may have that.
+    fn at_home(&self, entry: &AgentEntry, read: &AgentInterface) -> Option<(&AgentInterface, Url)> {
+        let mut same = self.0.iter().filter(|(known, _)| known == read);
+        // Where two look the same without it, nobody can tell which one is meant.
+        let ((_, said), None) = (same.next()?, same.next()) else { return None };
+        let url = address(entry, said)?;
+        (url.origin().ascii_serialization() == entry.origin()).then_some((said, url))
+    }
+}
+
+/// Where an interface is, if it can be called.
+fn address(entry: &AgentEntry, interface: &AgentInterface) -> Option<Url> {
+    card_url(&entry.url)
+        .join(&interface.url)
+        .ok()
+        .filter(|url| matches!(url.scheme(), "http" | "https"))
+        .filter(|url| url.username().is_empty() && url.password().is_none())
+}
+
 /// Takes the first interface that we speak and the entry wants, of 1.0 if there is one, and checks that we may go there.
 pub(super) fn choose(
     entry: &AgentEntry,
     card: &AgentCard,
+    said: &SaidInterfaces,
     line: &Line,
 ) -> Result<CallTarget, ClientError> {
     let fitting = || {
@@ -153,15 +188,12 @@ pub(super) fn choose(
         .find(|(_, _, _, protocol)| *protocol == AgentProtocol::V1)
         .or_else(|| fitting().next())
         .ok_or_else(|| line.card_error(offered(card, entry)))?;
-    let url = card_url(&entry.url)
-        .join(&interface.url)
-        .ok()
-        .filter(|url| matches!(url.scheme(), "http" | "https"))
-        .filter(|url| url.username().is_empty() && url.password().is_none())
-        .ok_or_else(|| {
-            let url = sanitize_remote_line(without_secrets(&interface.url), MAX_WORD);
-            line.card_error(format!("its interface has the address {url}, which cannot be called"))
-        })?;
+    let said = said.at_home(entry, interface);
+    let found = said.or_else(|| Some((interface, address(entry, interface)?)));
+    let (interface, url) = found.ok_or_else(|| {
+        let url = sanitize_remote_line(without_secrets(&interface.url), MAX_WORD);
+        line.card_error(format!("its interface has the address {url}, which cannot be called"))
+    })?;
     let origin = url.origin().ascii_serialization();
     let is_trusted = origin == entry.origin() || entry.trusted_origins.contains(&origin);
     let policy = if is_trusted { GuardPolicy::Open } else { GuardPolicy::PublicOnly };

@@ -30,6 +30,8 @@ pub(super) struct Line {
     /// The entry's own headers; as secret as the key.
     headers: Vec<(HeaderName, HeaderValue)>,
     scrubber: Scrubber,
+    /// The same for the key and the headers alone; `None` if there is nothing else to take out.
+    without_query: Option<Scrubber>,
 }
 
 impl Line {
@@ -51,9 +53,13 @@ impl Line {
             headers.push((name.clone(), header));
             secrets.push(value);
         }
-        secrets.extend(secrets_of(&entry.url));
+        let mut query = secrets_of(&entry.url).peekable();
+        let has_query = query.peek().is_some();
+        let without_query = has_query.then(|| scrubber(secrets.clone(), config));
+        secrets.extend(query);
         let scrubber = scrubber(secrets, config);
-        Ok(Self { agent, config: config.clone(), transport, key, headers, scrubber })
+        let config = config.clone();
+        Ok(Self { agent, config, transport, key, headers, scrubber, without_query })
     }
 
     /// Whether requests over both carry the same key and headers.
@@ -142,8 +148,26 @@ impl Line {
 
     /// Reads a whole body, without our secrets, [within](Self::within) a time.
     pub(super) async fn read(&self, body: NetBody, limit: usize) -> Result<Bytes, ClientError> {
+        Ok(self.scrubber.scrub(self.collect(body, limit).await?))
+    }
+
+    /// As [`Self::read`], and with it the same as it was said but for the key and the headers, if there is more of ours in it:
+    /// the agent may name itself by what stands in the query of its address.
+    pub(super) async fn read_as_said(
+        &self,
+        body: NetBody,
+        limit: usize,
+    ) -> Result<(Bytes, Option<Bytes>), ClientError> {
+        let body = self.collect(body, limit).await?;
+        let said = self.without_query.as_ref().map(|scrubber| scrubber.scrub(body.clone()));
+        let read = self.scrubber.scrub(body);
+        let said = said.filter(|said| *said != read);
+        Ok((read, said))
+    }
+
+    async fn collect(&self, body: NetBody, limit: usize) -> Result<Bytes, ClientError> {
         match body.collect(limit).await {
-            Ok(bytes) => Ok(self.scrubber.scrub(unmarked(bytes))),
+            Ok(bytes) => Ok(unmarked(bytes)),
             Err(error) => Err(ClientError::from_net(&self.agent, error)),
         }
     }

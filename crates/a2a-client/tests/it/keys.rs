@@ -44,6 +44,30 @@ async fn key_goes_where_the_card_says() {
 }
 
 #[tokio::test]
+async fn agent_that_is_named_in_the_query_of_its_address_is_called_by_that_name() {
+    const NAME: &str = "fe096781-5601-53d2-b2f6-0d3403f7e9ca";
+    let script = Script::new(|seen| result(seen, &task("t1", "WORKING"))).with_card(|_| {
+        let interface = json!({
+            "url": format!("/a2a/{NAME}?key={KEY}"), "protocolBinding": "JSONRPC", "protocolVersion": "1.0",
+            "tenant": NAME
+        });
+        card(&json!({"description": NAME, "supportedInterfaces": [interface]})).into_response()
+    });
+    let running = Running::start(&script).await;
+    let mut entry = keyed(running.entry());
+    entry.url.set_query(Some(&format!("assistant_id={NAME}")));
+    let agent = connect(&entry).await.unwrap();
+    agent.get_task(&"t1".into(), None).await.unwrap();
+    let call = script.calls().remove(0);
+    let params = json!({"id": "t1", "tenant": NAME});
+    // A key in it is still taken out: which header it belongs into is for us to say.
+    assert_eq!((call.path, call.query), (format!("/a2a/{NAME}"), "key=***".to_owned()));
+    assert_eq!(call.body["params"], params);
+    let shown = format!("{:?}", agent.card());
+    assert!(!shown.contains(NAME) && shown.contains("/a2a/***"), "{shown}");
+}
+
+#[tokio::test]
 async fn rejected_key_is_readable() {
     for status in [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN] {
         let script = Script::new(move |_| (status, "no").into_response());

@@ -6,6 +6,8 @@ use http::{HeaderMap, HeaderName, HeaderValue, header};
 use tokio::time::Instant;
 use volcanic_a2a_types::AgentCard;
 
+use super::SaidInterfaces;
+
 /// How long a card counts when the agent does not say.
 const DEFAULT_LIFETIME: Duration = Duration::from_hours(1);
 /// However short an agent says: a call must not be two requests each time.
@@ -23,6 +25,7 @@ const VALIDATORS: [(HeaderName, HeaderName); 2] =
 #[derive(Debug, Clone)]
 pub(in crate::remote) struct KeptCard {
     pub(in crate::remote) card: Arc<AgentCard>,
+    pub(in crate::remote) said: Arc<SaidInterfaces>,
     /// Headers of a request that asks whether it has changed; none if that cannot be asked.
     validators: HeaderMap,
     fresh_until: Instant,
@@ -30,11 +33,11 @@ pub(in crate::remote) struct KeptCard {
 
 impl KeptCard {
     /// A card as it came with these headers.
-    pub(super) fn new(card: AgentCard, headers: &HeaderMap) -> Self {
+    pub(super) fn new(card: AgentCard, said: SaidInterfaces, headers: &HeaderMap) -> Self {
         let freshness = Freshness::of(headers);
         let validators = if freshness.may_be_kept { validators(headers) } else { HeaderMap::new() };
         let fresh_until = Instant::now() + freshness.lifetime;
-        Self { card: Arc::new(card), validators, fresh_until }
+        Self { card: Arc::new(card), said: Arc::new(said), validators, fresh_until }
     }
 
     /// The same card after an answer without one, which has newer headers.
@@ -44,7 +47,7 @@ impl KeptCard {
         kept.extend(validators(headers));
         let validators = if freshness.may_be_kept { kept } else { HeaderMap::new() };
         let fresh_until = Instant::now() + freshness.lifetime;
-        Self { card: Arc::clone(&self.card), validators, fresh_until }
+        Self { validators, fresh_until, ..self.clone() }
     }
 
     pub(super) fn validators(&self) -> &HeaderMap {

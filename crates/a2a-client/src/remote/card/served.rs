@@ -39,7 +39,7 @@ impl RemoteAgent {
     ) -> Result<ServedCard, ClientError> {
         let line = Line::new(entry, transport, keys, config)?;
         let served = match ask(&line, &entry.url, None).await {
-            Ok(Answer::Card { headers, text }) => {
+            Ok(Answer::Card { headers, text, said: _ }) => {
                 Ok(ServedCard { text, headers: card_headers(&headers, &line) })
             }
             Ok(Answer::Unchanged(_)) => Err(unasked(&line)),

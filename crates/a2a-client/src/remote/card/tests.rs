@@ -27,7 +27,36 @@ fn card(interfaces: &[(&str, &str, &str)]) -> AgentCard {
 fn chosen(entry: &AgentEntry, card: &AgentCard) -> Result<CallTarget, ClientError> {
     let transport = Arc::new(InMemory::new(Router::new()));
     let line = Line::new(entry, transport, &plain_keys(), &ClientConfig::default()).unwrap();
-    choose(entry, card, &line)
+    choose(entry, card, &SaidInterfaces::default(), &line)
+}
+
+/// Where the agent is called whose card says `said`, of which `read` is left without what stands in the entry's query.
+fn called(entry: &AgentEntry, read: &[&str], said: &[&str]) -> String {
+    let interfaces = |urls: &[&str]| {
+        let interfaces: Vec<_> = urls.iter().map(|url| (*url, "JSONRPC", "1.0")).collect();
+        card(&interfaces)
+    };
+    let (read, said) = (interfaces(read), interfaces(said));
+    let said = SaidInterfaces::of(&read, said);
+    let transport = Arc::new(InMemory::new(Router::new()));
+    let line = Line::new(entry, transport, &plain_keys(), &ClientConfig::default()).unwrap();
+    choose(entry, &read, &said, &line).unwrap().url.into()
+}
+
+#[test]
+fn what_stands_in_the_query_of_an_entry_is_part_of_an_address_at_its_own_origin_alone() {
+    let mut entry = entry("https://a.example/?assistant=fe096781");
+    entry.trusted_origins.push("https://b.example".to_owned());
+    for (read, said, expected) in [
+        (&["/a2a/***"][..], &["/a2a/fe096781"][..], "https://a.example/a2a/fe096781"),
+        (&["https://b.example/***"], &["https://b.example/fe096781"], "https://b.example/***"),
+        (&["/a2a"], &["/a2a"], "https://a.example/a2a"),
+        // It is not said which of them is meant, or where it is.
+        (&["/***", "/***"], &["/fe096781", "/fe096782"], "https://a.example/***"),
+        (&["/***"], &["ftp://a.example/fe096781"], "https://a.example/***"),
+    ] {
+        assert_eq!(called(&entry, read, said), expected, "{said:?}");
+    }
 }
 
 #[track_caller]
