@@ -7,13 +7,16 @@ use std::fmt;
 
 use serde_json::Value;
 
-use crate::naming::json_kind;
+use crate::{naming::json_kind, v03};
 
 mod meaning;
 mod old;
 mod served;
 mod shape;
 mod walk;
+
+/// How much is told of why a card cannot be read, and of where, in characters.
+const REASON: usize = 300;
 
 /// How bad a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -108,10 +111,11 @@ pub fn check_served_card(card: &str, headers: &CardHeaders) -> CardCheck {
 /// Checks the text of a card against A2A 1.0, or against 0.3 if it names only an address of 0.3.
 ///
 /// A card that is both (as some agents serve for old callers) is checked as one of 1.0, and its members of 0.3 are let
-/// pass. Takes time in proportion to the card.
+/// pass. If that finds no error, the card is read as callers read it. Takes time in proportion to the card.
 pub fn check_card(card: &str) -> CardCheck {
     let mut found = Findings::default();
-    match serde_json::from_str::<Value>(card.trim_start_matches('\u{feff}')) {
+    let text = card.trim_start_matches('\u{feff}');
+    match serde_json::from_str::<Value>(text) {
         Err(error) => {
             found.error("", format!("it is not JSON: {error}"), "8.2: a card is a JSON document");
         }
@@ -125,8 +129,22 @@ pub fn check_card(card: &str) -> CardCheck {
             meaning::check(&card, &mut found);
         }
     }
+    if found.0.is_valid() {
+        readable(text, &mut found);
+    }
     found.0.findings.sort_by_key(|finding| finding.severity);
     found.0
+}
+
+/// Finds what only reading a card tells, such as a member that is there twice.
+fn readable(card: &str, found: &mut Findings) {
+    let Err(error) = v03::read_card(card) else { return };
+    let error = error.to_string();
+    let placed = error.strip_prefix('`').and_then(|placed| placed.split_once("`: "));
+    let (place, reason) = placed.unwrap_or(("", &error));
+    let cut = |text: &str| text.chars().take(REASON).collect::<String>();
+    let problem = format!("callers cannot read it: {}", cut(reason));
+    found.error(cut(place), problem, "8.2: a card is a JSON document that callers can read");
 }
 
 /// What was found so far.

@@ -3,9 +3,11 @@
 use std::{fmt::Write as _, sync::Arc};
 
 use anyhow::Result;
+use tokio::time::Instant;
 use volcanic_a2a_client::{
     AGENTS_FILE, AgentEntry, ClientConfig, ClientError, KeyMask, KeyResolver, KeyUse, RemoteAgent,
 };
+use volcanic_a2a_types::{Task, TaskId};
 use volcanic_base::ConfinedDir;
 use volcanic_host::{TransportSetupError, agent_transport, key_resolver};
 use volcanic_net::Transport;
@@ -134,11 +136,40 @@ impl<'a> Contact<'a> {
         self.bounded(async { work(self.connect().await?).await }).await
     }
 
+    /// Reads a task, for as long as the user wants to wait.
+    async fn read(
+        &self,
+        id: &TaskId,
+        history: u32,
+        deadline: Option<Instant>,
+    ) -> Result<(RemoteAgent, Task)> {
+        let reading = async {
+            let remote = self.connect().await?;
+            let task = remote.get_task(id, Some(history)).await?;
+            Ok((remote, task))
+        };
+        self.until(deadline, reading).await
+    }
+
     /// Does something that ends by itself, unless somebody is tired of it.
-    async fn bounded<T>(&self, work: impl Future<Output = Result<T, ClientError>>) -> Result<T> {
-        match self.leave.bounded(&self.live, None, work).await {
+    fn bounded<T>(
+        &self,
+        work: impl Future<Output = Result<T, ClientError>>,
+    ) -> impl Future<Output = Result<T>> {
+        // Another future around it would hold the work once more.
+        self.until(None, work)
+    }
+
+    /// The same for as long as the user wants to wait.
+    async fn until<T>(
+        &self,
+        deadline: Option<Instant>,
+        work: impl Future<Output = Result<T, ClientError>>,
+    ) -> Result<T> {
+        match self.leave.bounded(&self.live, deadline, work).await {
             Waited::Done(answer) => answer.map_err(|error| self.failure(&error.into()).into()),
-            Waited::TimeIsUp | Waited::Interrupted => Err(self.interrupted().into()),
+            Waited::TimeIsUp => Err(self.timed_out().into()),
+            Waited::Interrupted => Err(self.interrupted().into()),
         }
     }
 
@@ -170,6 +201,10 @@ impl<'a> Contact<'a> {
             Some(_) => failure.advising("Its key is given by --key-file or --key-env."),
             None => failure,
         }
+    }
+
+    fn timed_out(&self) -> ClientError {
+        ClientError::TimedOut { agent: self.target.name().to_owned() }
     }
 
     fn interrupted(&self) -> Failure {

@@ -19,6 +19,8 @@ pub(super) struct Member {
 
 pub(super) enum Kind {
     Text,
+    /// A text without which a card cannot be read: it is never empty.
+    Filled,
     Flag,
     Texts,
     /// A JSON object with members of any kind.
@@ -50,7 +52,7 @@ pub(super) static AGENT_CARD: Shape = object(
     "4.4.1 and 5.7: AgentCard has name, description, supportedInterfaces, version, capabilities, \
      defaultInputModes, defaultOutputModes and skills, and required lists are not empty",
     &[
-        required("name", Kind::Text),
+        required("name", Kind::Filled),
         required("description", Kind::Text),
         required("supportedInterfaces", Kind::List(&INTERFACE)),
         optional("provider", Kind::Object(&PROVIDER)),
@@ -71,10 +73,10 @@ static INTERFACE: Shape = object(
     "AgentInterface",
     "4.4.6: AgentInterface has url, protocolBinding and protocolVersion",
     &[
-        required("url", Kind::Text),
-        required("protocolBinding", Kind::Text),
+        required("url", Kind::Filled),
+        required("protocolBinding", Kind::Filled),
         optional("tenant", Kind::Text),
-        required("protocolVersion", Kind::Text),
+        required("protocolVersion", Kind::Filled),
     ],
 );
 
@@ -268,7 +270,7 @@ pub(super) static OLD_CARD: Shape = object(
     "0.3, 5.5: AgentCard has name, description, url, version, protocolVersion, capabilities, defaultInputModes, \
      defaultOutputModes and skills",
     &[
-        required("name", Kind::Text),
+        required("name", Kind::Filled),
         required("description", Kind::Text),
         required("url", Kind::Text),
         optional("preferredTransport", Kind::Text),

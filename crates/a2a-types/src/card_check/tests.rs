@@ -104,6 +104,47 @@ fn required_lists_are_not_empty() {
 }
 
 #[test]
+fn empty_texts_that_a_card_cannot_be_read_without_are_errors() {
+    assert_found("/name", json!(""), "error name: it is empty", "4.4.1");
+    for name in ["url", "protocolBinding", "protocolVersion"] {
+        let start = format!("error supportedInterfaces[0].{name}: it is empty");
+        assert_found(&format!("/supportedInterfaces/0/{name}"), json!(""), &start, "4.4.6");
+    }
+    for place in ["/description", "/skills/0/name"] {
+        let path = place[1..].replace("/0/", "[0].");
+        assert_found(place, json!(""), &format!("warning {path}: it is empty"), "4.4");
+    }
+}
+
+#[test]
+fn a_card_that_cannot_be_read_is_not_valid() {
+    let text = card().to_string();
+    let twice = |member: &str| (member.to_owned(), format!("{member},{member}"));
+    let key = r#""key":{"apiKeySecurityScheme":{"location":"header","name":"X-API-Key"}}"#;
+    let long =
+        key.replacen("key", &"n".repeat(100_000), 1).replace("{\"loc", "{\"name\":\"\",\"loc");
+    for ((from, to), place) in [
+        (twice(r#""name":"Travel""#), "name"),
+        (twice(r#""id":"book""#), "skills[0].id"),
+        ((key.to_owned(), format!("{key},{long}")), "securitySchemes.nnn"),
+    ] {
+        assert!(text.contains(&from), "{text}");
+        let check = check_card(&text.replacen(&from, &to, 1));
+        assert_eq!((check.errors, check.warnings), (1, 0), "{:#?}", check.findings);
+        let CardFinding { path, problem, rule, .. } = &check.findings[0];
+        assert!(path.starts_with(place) && path.len() < 400, "{path}");
+        assert!(problem.starts_with("callers cannot read it: ") && rule.starts_with("8.2: "));
+    }
+    let old = r#"{"name":"Old","description":"Old","url":"https://a.example/","version":"1",
+        "protocolVersion":"0.3.0","capabilities":{},"defaultInputModes":["a/b"],"defaultOutputModes":["a/b"],
+        "skills":[{"id":"a","name":"A","description":"A","tags":["a"]}],
+        "securitySchemes":{"key":{"type":"apiKey","name":5}}}"#;
+    let check = check_card(old);
+    assert_eq!((check.errors, check.warnings), (1, 1), "{:#?}", check.findings);
+    assert!(check.findings[0].path.starts_with("securitySchemes.key."), "{:#?}", check.findings);
+}
+
+#[test]
 fn names_of_other_spelling_are_errors_and_near_ones_are_warnings() {
     assert_found("/icon_url", json!("https://a.example/i"), "error icon_url: write iconUrl", "5.5");
     assert_found(

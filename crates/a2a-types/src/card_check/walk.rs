@@ -52,9 +52,11 @@ pub(super) fn object(value: &Value, shape: &Shape, path: &str, found: &mut Findi
 fn checked(value: &Value, member: &Member, shape: &Shape, path: &str, found: &mut Findings) {
     let rule = shape.rule;
     match &member.kind {
-        Kind::Text => {
+        Kind::Text | Kind::Filled => {
             let text = expect(value, Value::as_str, "text", path, rule, found);
-            if member.is_required && text.is_some_and(|text| text.trim().is_empty()) {
+            if matches!(member.kind, Kind::Filled) && text == Some("") {
+                found.error(path, "it is empty: callers cannot do without it", rule);
+            } else if member.is_required && text.is_some_and(|text| text.trim().is_empty()) {
                 found.warning(path, "it is empty: say something", rule);
             }
         }

@@ -140,7 +140,8 @@ pub(super) struct Context {
     pub(super) stop: CancellationToken,
     /// Limits the cards that are fetched for watches; callers' own do not queue behind them.
     connects: Semaphore,
-    /// Limits the push configs that are on their way: after a start there may be as many as watches.
+    /// Limits the push configs that are brought or taken back at once: after a start or an outage there may be as many as
+    /// watches.
     pub(super) registrations: Semaphore,
     connections: Mutex<HashMap<(PathBuf, String), Connection>>,
     files: Mutex<HashMap<PathBuf, (FileVersion, AgentsFile)>>,

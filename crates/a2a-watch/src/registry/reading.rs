@@ -219,6 +219,7 @@ pub(super) async fn unregister(context: &Context, record: &WatchRecord) {
     if entry.origin() != record.origin {
         return;
     }
+    let _permit = context.registrations.acquire().await;
     let Ok(remote) = context.connect(&record.workspace, &entry).await else { return };
     let remote = remote.concealing(record.push_token.as_ref());
     let id = PushConfigId::from(record.id.as_str());

@@ -13,7 +13,8 @@ const MAX_ARTIFACTS: usize = 1000;
 /// What was shown of a task, as fingerprints: it may be too long to be kept.
 #[derive(Default)]
 pub(super) struct Heard {
-    artifacts: HashMap<ArtifactId, Sha256>,
+    /// By the fingerprint of the artifact's id.
+    artifacts: HashMap<[u8; 32], Sha256>,
     /// What its last status said.
     status: Option<[u8; 32]>,
     /// There was more than is remembered.
@@ -39,11 +40,12 @@ impl Heard {
     }
 
     fn artifact(&mut self, id: &ArtifactId, parts: &[Part], more: bool) {
-        if !self.artifacts.contains_key(id) && self.artifacts.len() >= MAX_ARTIFACTS {
+        let id = fingerprint(id);
+        if !self.artifacts.contains_key(&id) && self.artifacts.len() >= MAX_ARTIFACTS {
             self.is_over = true;
             return;
         }
-        let known = self.artifacts.entry(id.clone()).or_default();
+        let known = self.artifacts.entry(id).or_default();
         if !more {
             known.reset();
         }
@@ -65,10 +67,14 @@ impl Heard {
             && artifacts.all(|artifact| {
                 let mut whole = Sha256::new();
                 add(&mut whole, &artifact.parts);
-                let shown = self.artifacts.get(&artifact.artifact_id);
+                let shown = self.artifacts.get(&fingerprint(&artifact.artifact_id));
                 shown.is_some_and(|shown| shown.clone().finalize() == whole.finalize())
             })
     }
+}
+
+fn fingerprint(id: &ArtifactId) -> [u8; 32] {
+    Sha256::digest(id.as_str()).into()
 }
 
 fn said_by(message: &Message) -> [u8; 32] {

@@ -1,10 +1,11 @@
 //! `volcanic send`: one message, and what comes of it.
 
-use std::cell::Cell;
+use std::{cell::Cell, time::Duration};
 
 use anyhow::Result;
 use futures::StreamExt as _;
 use serde_json::json;
+use tokio::time::timeout;
 use volcanic_a2a_client::{ClientError, EventStream, RemoteAgent, sanitize_remote_line};
 use volcanic_a2a_types::{
     HOPS_METADATA, Message, MessageId, Part, SendMessageConfiguration, SendMessageRequest,
@@ -54,14 +55,17 @@ pub(crate) async fn send(args: &SendArgs, config: &CliConfig, format: Format) ->
         let (request, answered) = request(args, parts, &remote).await?;
         contact.live.says("sending");
         has_left.set(true);
-        let answer = if args.stream && remote.streams() {
-            stream(&remote, request, &mut reporter).await?
-        } else {
+        let answer = if !is_streamed(args, &remote) {
             if args.stream {
                 contact.live.clear();
                 note("(The agent does not stream, so it is asked how far it is.)");
             }
             call(&remote, request).await?
+        } else if waits {
+            stream(&remote, request, &mut reporter).await?
+        } else {
+            let limit = contact.caller.config.call_timeout;
+            stream_at_once(&remote, request, &mut reporter, limit).await?
         };
         Ok::<_, anyhow::Error>((remote, answer, answered))
     };
@@ -69,9 +73,7 @@ pub(crate) async fn send(args: &SendArgs, config: &CliConfig, format: Format) ->
     let (remote, answer, answered) = match sent {
         Waited::Done(sent) => sent.map_err(|error| contact.not_sent(error, has_left.get()))?,
         Waited::TimeIsUp => {
-            let agent = contact.target.name().to_owned();
-            let error = ClientError::TimedOut { agent }.into();
-            return Err(contact.not_sent(error, has_left.get()));
+            return Err(contact.not_sent(contact.timed_out().into(), has_left.get()));
         }
         Waited::Interrupted => {
             return Err(contact.not_sent(contact.interrupted().into(), has_left.get()));
@@ -79,7 +81,7 @@ pub(crate) async fn send(args: &SendArgs, config: &CliConfig, format: Format) ->
     };
     let (task, events) = match answer {
         // As an event it is told already.
-        Answer::Message(_) if args.stream && format == Format::Json && remote.streams() => {
+        Answer::Message(_) if format == Format::Json && is_streamed(args, &remote) => {
             return Ok(Exit::Done);
         }
         Answer::Message(message) => return contact.tell_message(&remote, message),
@@ -109,6 +111,11 @@ pub(crate) async fn send(args: &SendArgs, config: &CliConfig, format: Format) ->
     Ok(if args.is_async && exit == Exit::TimedOut { Exit::Done } else { exit })
 }
 
+/// Whether the message is sent by the streaming operation.
+fn is_streamed(args: &SendArgs, remote: &RemoteAgent) -> bool {
+    args.stream && remote.streams()
+}
+
 /// The message, and the note of the question that it answers.
 async fn request(
     args: &SendArgs,
@@ -127,7 +134,7 @@ async fn request(
         answered = asked.status.question_note();
     }
     let mut configuration = SendMessageConfiguration::default();
-    configuration.return_immediately = !args.stream;
+    configuration.return_immediately = !is_streamed(args, remote);
     configuration.accepted_output_modes.clone_from(&args.accepted);
     configuration.history_length =
         args.history.map(|length| i32::try_from(length).unwrap_or(i32::MAX));
@@ -170,6 +177,20 @@ async fn stream(
         return Ok(Answer::Stream(task, events));
     }
     Err(unexpected(remote, "the stream ended before it said anything"))
+}
+
+/// The same in the time of a call, for who does not wait for what comes of the message.
+async fn stream_at_once(
+    remote: &RemoteAgent,
+    request: SendMessageRequest,
+    reporter: &mut Reporter<'_>,
+    limit: Duration,
+) -> Result<Answer> {
+    let sent = timeout(limit, stream(remote, request, reporter)).await;
+    sent.unwrap_or_else(|_| {
+        let agent = remote.name().to_owned();
+        Err(ClientError::TimedOut { agent }.into())
+    })
 }
 
 /// Sends a message, and returns what it is answered with.
@@ -216,5 +237,64 @@ impl Contact<'_> {
             format!("The message may have arrived. To look for its task: {look}")
         };
         failure.advising(&advice).into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use async_trait::async_trait;
+    use bytes::Bytes;
+    use futures::stream::pending;
+    use http::{Request, Response, header};
+    use http_body::Frame;
+    use http_body_util::StreamBody;
+    use tokio::time::Instant;
+    use volcanic_a2a_client::{AgentEntry, AgentName, ClientConfig, plain_keys};
+    use volcanic_a2a_types::{AgentCard, AgentInterface, BINDING_JSONRPC};
+    use volcanic_net::{CallKind, NetBody, NetError, Transport};
+
+    use super::*;
+    use crate::remote::Live;
+
+    /// Leads to an agent that opens each stream and says nothing in it.
+    #[derive(Debug)]
+    struct Silent;
+
+    #[async_trait]
+    impl Transport for Silent {
+        async fn send(
+            &self,
+            _: Request<Bytes>,
+            _: CallKind,
+        ) -> Result<Response<NetBody>, NetError> {
+            let nothing = pending::<Result<Frame<Bytes>, NetError>>();
+            let mut response = Response::new(NetBody::new(StreamBody::new(nothing)));
+            let sse = header::HeaderValue::from_static("text/event-stream");
+            response.headers_mut().insert(header::CONTENT_TYPE, sse);
+            Ok(response)
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_stream_that_says_nothing_has_the_time_of_a_call_if_nobody_waits() {
+        let url = "https://a.example/";
+        let mut card = AgentCard::new("a", "", "");
+        card.supported_interfaces.push(AgentInterface::new(url, BINDING_JSONRPC, "1.0"));
+        card.capabilities.streaming = Some(true);
+        let entry = AgentEntry::new(AgentName::new("a").unwrap(), url.parse().unwrap());
+        let config = ClientConfig::default();
+        let remote =
+            RemoteAgent::with_card(&entry, card, Arc::new(Silent), &plain_keys(), &config).unwrap();
+        let request = SendMessageRequest::new(Message::user("m", vec![Part::text("hello")]));
+        let live = Live::closed();
+        let mut reporter = Reporter::new(&live, Format::Text, Told::Everything);
+        let began = Instant::now();
+        let sent = stream_at_once(&remote, request, &mut reporter, config.call_timeout);
+        let sent = timeout(config.call_timeout * 2, sent).await.expect("it has no end");
+        let error = sent.err().and_then(|error| error.downcast::<ClientError>().ok());
+        assert!(matches!(error, Some(ClientError::TimedOut { .. })), "{error:?}");
+        assert_eq!(began.elapsed(), config.call_timeout);
     }
 }

@@ -74,8 +74,10 @@ impl Target {
         if let Some(key) = secrets::source(args.key_file.as_deref(), args.key_env.as_deref())? {
             entry.key = Some(key);
         }
-        for header in &args.headers {
-            let (name, value) = secrets::header(header)?;
+        let given = args.headers.iter().map(|header| secrets::header(header));
+        let given: Vec<_> = given.collect::<Result<_>>()?;
+        entry.headers.retain(|(known, _)| given.iter().all(|(name, _)| name != known));
+        for (name, value) in given {
             entry
                 .add_header(name, value)
                 .map_err(|reason| UsageError::new(format!("--header: {reason}")))?;

@@ -4,7 +4,7 @@ use std::{collections::HashSet, fmt::Write as _};
 
 use anyhow::Result;
 use volcanic_a2a_client::{TaskPage, UnreadableListed, sanitize_remote_line};
-use volcanic_a2a_types::{ListTasksRequest, Task, TaskId, TaskState};
+use volcanic_a2a_types::{A2aErrorKind, ListTasksRequest, Task, TaskId, TaskState};
 
 use super::{
     Contact,
@@ -34,13 +34,11 @@ const SAID: usize = 80;
 /// A failure to ask; when the command line is wrong, a usage error.
 pub(crate) async fn status(args: &StatusArgs, config: &CliConfig, format: Format) -> Result<Exit> {
     let contact = Contact::open(&args.of.at, config, format)?;
-    let deadline = args.wait.and_then(after);
+    // No time at all is for how the task stands.
+    let wait = args.wait.filter(|wait| !wait.is_zero());
+    let deadline = wait.and_then(after);
     let id = TaskId::from(args.of.task.as_str());
-    let asked = contact.ask(async |remote| {
-        let task = remote.get_task(&id, Some(args.history)).await?;
-        Ok((remote, task))
-    });
-    let (remote, task) = asked.await?;
+    let (remote, task) = contact.read(&id, args.history, deadline).await?;
     let reporter = Reporter::new(&contact.live, format, Told::Nothing);
     let mut following = Following {
         remote: &remote,
@@ -51,7 +49,7 @@ pub(crate) async fn status(args: &StatusArgs, config: &CliConfig, format: Format
         task,
         answered: None,
     };
-    if args.wait.is_some() {
+    if wait.is_some() {
         contact.follow(&mut following, deadline).await?;
     }
     contact.tell(&remote, following.task, args.history)
@@ -65,8 +63,15 @@ pub(crate) async fn cancel(args: &TaskArgs, config: &CliConfig, format: Format) 
     let contact = Contact::open(&args.at, config, format)?;
     let id = TaskId::from(args.task.as_str());
     let asked = contact.ask(async |remote| {
-        let task = remote.cancel_task(&id).await?;
-        Ok((remote, task))
+        let task = match remote.cancel_task(&id).await {
+            // Some agents refuse what is done already.
+            Err(refusal) if refusal.rpc_kind() == Some(A2aErrorKind::TaskNotCancelable) => {
+                let task = remote.get_task(&id, Some(0)).await.ok();
+                task.filter(|task| task.status.state == TaskState::Canceled).ok_or(refusal)
+            }
+            canceled => canceled,
+        };
+        Ok((remote, task?))
     });
     let (remote, task) = asked.await?;
     let is_canceled = task.status.state == TaskState::Canceled;

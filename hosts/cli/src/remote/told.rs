@@ -40,14 +40,20 @@ impl Contact<'_> {
         history: u32,
         text: Text,
     ) -> Result<Exit> {
-        let exit = exit_of(&task.status.state);
+        let (exit, is_settled) = (exit_of(&task.status.state), task.status.state.is_settled());
         if self.format == Format::Json {
             write_json(&BTreeMap::from([("task", task)]))?;
             return Ok(exit);
         }
         let id = sanitize_remote_line(task.id.as_str(), 200);
         let messages = mem::take(&mut task.history);
-        let outcome = remote.outcome_of(task, self.max_file_bytes);
+        let mut outcome = remote.outcome_of(task, self.max_file_bytes);
+        if !is_settled {
+            // Files of a task that goes on are not final.
+            outcome.files.clear();
+            outcome.skipped.clear();
+            outcome.more_files = 0;
+        }
         let (is_question, is_saved) = self.show(outcome, remote, text)?;
         let wanted = usize::try_from(history).unwrap_or(usize::MAX);
         show_history(&messages[messages.len().saturating_sub(wanted)..])?;

@@ -46,11 +46,12 @@ pub(crate) async fn subscribe(
         loop {
             let next = events.next();
             let event = if state.is_terminal() {
-                timeout(LINGER, next).await.ok().flatten()
+                // However the stream ends, it has told all that there is.
+                timeout(LINGER, next).await.ok().flatten().and_then(Result::ok)
             } else {
-                next.await
+                next.await.transpose()?
             };
-            let Some(event) = event.transpose()? else { break };
+            let Some(event) = event else { break };
             reporter.event(&event)?;
             if let Some(status) = event.status() {
                 state.clone_from(&status.state);
@@ -83,13 +84,11 @@ pub(crate) async fn subscribe(
 /// As [`subscribe`].
 pub(crate) async fn watch(args: &WatchArgs, config: &CliConfig, format: Format) -> Result<Exit> {
     let contact = Contact::open(&args.of.at, config, format)?;
-    let deadline = after(args.timeout.unwrap_or(config.client.watch_timeout));
+    // No time at all is for how the task stands.
+    let wait = args.timeout.or(Some(config.client.watch_timeout)).filter(|wait| !wait.is_zero());
+    let deadline = wait.and_then(after);
     let id = TaskId::from(args.of.task.as_str());
-    let asked = contact.ask(async |remote| {
-        let task = remote.get_task(&id, Some(0)).await?;
-        Ok((remote, task))
-    });
-    let (remote, task) = asked.await?;
+    let (remote, task) = contact.read(&id, 0, deadline).await?;
     let mut reporter = Reporter::new(&contact.live, format, Told::Changes);
     if !task.status.state.is_settled() {
         reporter.read(&task)?;
@@ -103,7 +102,9 @@ pub(crate) async fn watch(args: &WatchArgs, config: &CliConfig, format: Format) 
         task,
         answered: None,
     };
-    contact.follow(&mut following, deadline).await?;
+    if wait.is_some() {
+        contact.follow(&mut following, deadline).await?;
+    }
     contact.tell(&remote, following.task, 0)
 }
 

@@ -124,6 +124,29 @@ async fn what_is_wrong_with_a_card_is_told_with_its_place_and_rule() {
 }
 
 #[tokio::test]
+async fn a_card_that_is_refused_is_not_valid() {
+    let world = World::new();
+    let text = good().to_string();
+    for (from, to) in [
+        ("\"name\":\"Travel\"", "\"name\":\"Travel\",\"name\":\"Rome\""),
+        ("\"name\":\"Travel\"", "\"name\":\"\""),
+        ("\"protocolVersion\":\"0.3\"", "\"protocolVersion\":\"\""),
+        ("\"url\":\"https://a.example/old\"", "\"url\":\"\""),
+        ("\"protocolBinding\":\"GRPC\"", "\"protocolBinding\":\"\""),
+    ] {
+        assert!(text.contains(from), "{text}");
+        let card = text.replacen(from, to, 1);
+        world.run_input(&["card", "-"], &card).await.check(2, &["the card "]);
+        let checked = world.run_input(&["card", "-", "--validate"], &card).await;
+        assert_eq!((checked.code, checked.err.as_str()), (1, ""), "{to}: {checked:?}");
+        assert!(
+            checked.out.ends_with("The card is not valid: 1 error, 0 warnings.\n"),
+            "{checked:?}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn text_that_is_no_card_is_told_wherever_it_is_from() {
     let world = World::new();
     let agent = serving("{\"name\": oops}").await;

@@ -161,3 +161,29 @@ async fn a_task_that_is_over_instead_of_canceled_ends_with_1() {
     let ran = world.run(&["cancel", &odd.url, "t-1"]).await;
     assert!(ran.code == 1 && ran.out.contains(" is completed.\ntoo late"), "{ran:?}");
 }
+
+#[tokio::test]
+async fn an_agent_that_refuses_to_cancel_twice_is_asked_whether_it_did_once() {
+    let world = World::new();
+    let refusing = |told: fn() -> Answer| {
+        Odd::start(false, move |method, _| match method {
+            "CancelTask" => Answer::Error(-32002, "it is over"),
+            _ => told(),
+        })
+    };
+    let canceled = refusing(|| Answer::Result(task("TASK_STATE_CANCELED", ""))).await;
+    world.run(&["cancel", &canceled.url, "t-1"]).await.check(0, &[" is canceled."]);
+    let json = world.run(&["cancel", &canceled.url, "t-1", "--json"]).await;
+    assert_eq!(json.code, 0, "{json:?}");
+    assert_eq!(json.json()["task"]["status"]["state"], "TASK_STATE_CANCELED");
+    assert_eq!(canceled.methods(), ["CancelTask", "GetTask", "CancelTask", "GetTask"]);
+
+    let completed = refusing(|| Answer::Result(task("TASK_STATE_COMPLETED", "done"))).await;
+    let forgotten = refusing(|| Answer::Error(-32001, "no such task")).await;
+    for odd in [completed, forgotten] {
+        let text = world.run(&["cancel", &odd.url, "t-1"]).await;
+        text.check(1, &["refused: it is over (-32002)"]);
+        let json = world.run(&["cancel", &odd.url, "t-1", "--json"]).await;
+        assert_eq!(json.json()["error"]["kind"], "taskNotCancelable", "{json:?}");
+    }
+}

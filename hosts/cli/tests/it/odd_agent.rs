@@ -2,6 +2,7 @@
 
 use std::{
     convert::Infallible,
+    io,
     sync::{Arc, Mutex},
 };
 
@@ -14,6 +15,7 @@ use axum::{
 };
 use futures::{StreamExt as _, stream};
 use serde_json::{Value, json};
+use tokio::task::yield_now;
 use tokio_util::sync::CancellationToken;
 
 use crate::keyed_agent::{Served, serve};
@@ -41,6 +43,8 @@ pub(crate) enum Answer {
     Events(Vec<Value>),
     /// Events, and then nothing for ever.
     Held(Vec<Value>),
+    /// Events, and then the connection breaks.
+    Cut(Vec<Value>),
     /// A result, once this is cancelled.
     Late(CancellationToken, Value),
     Silence,
@@ -123,6 +127,15 @@ async fn respond(id: &Value, answer: Answer) -> Response {
         Answer::Events(list) => (sse, Body::from_stream(events(list))).into_response(),
         Answer::Held(list) => {
             (sse, Body::from_stream(events(list).chain(stream::pending()))).into_response()
+        }
+        Answer::Cut(list) => {
+            // What is there is sent before the body is asked for more.
+            let broken = stream::once(async {
+                yield_now().await;
+                Err(io::Error::from(io::ErrorKind::ConnectionReset))
+            });
+            let events = events(list).map(|event| event.map_err(|never| match never {}));
+            (sse, Body::from_stream(events.chain(broken))).into_response()
         }
         Answer::Late(moment, value) => {
             moment.cancelled().await;

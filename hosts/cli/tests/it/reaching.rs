@@ -7,7 +7,7 @@ use volcanic_testkit::RecordingProxy;
 
 use crate::{
     keyed_agent::with_key,
-    odd_agent::{Answer, Odd, task},
+    odd_agent::{Answer, Asked, Odd, task},
     world::{Remote, World},
 };
 
@@ -114,6 +114,28 @@ async fn a_tenant_and_headers_are_sent_along() {
         assert!(!ran.err.contains("planted"), "{ran:?}");
     }
     assert_eq!(odd.asked().len(), 1);
+}
+
+#[tokio::test]
+async fn headers_of_the_command_line_overrule_those_of_the_entry() {
+    let world = World::new();
+    let odd = Odd::start(false, |_, _| Answer::Result(task("TASK_STATE_COMPLETED", "ok"))).await;
+    let headers = json!({ "X-Trace": "entry", "X-Gate": "entry" });
+    world.agents(&json!([{ "name": "demo", "url": odd.url, "headers": headers }]));
+    let status = ["status", "demo", "t-1"];
+    world.run(&status).await.check(0, &["ok"]);
+    world.run(&[&status[..], &["--header", "x-trace: one"]].concat()).await.check(0, &["ok"]);
+    let twice = ["--header", "x-trace: one", "--header", "X-Trace: two"];
+    world.run(&[&status[..], &twice].concat()).await.check(0, &["ok"]);
+    let sent = |name: &str| -> Vec<Vec<String>> {
+        let of = |asked: &Asked| {
+            let values = asked.headers.get_all(name).iter();
+            values.map(|value| value.to_str().unwrap().to_owned()).collect()
+        };
+        odd.asked().iter().map(of).collect()
+    };
+    assert_eq!(sent("x-trace"), [vec!["entry"], vec!["one"], vec!["one", "two"]]);
+    assert_eq!(sent("x-gate"), [["entry"]; 3]);
 }
 
 #[tokio::test]

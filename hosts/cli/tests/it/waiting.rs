@@ -197,6 +197,52 @@ async fn streams_of_odd_agents_come_to_an_outcome_as_well() {
 }
 
 #[tokio::test]
+async fn an_agent_that_does_not_stream_is_asked_to_answer_at_once_also_for_a_stream() {
+    let world = World::new();
+    let odd = Odd::start(false, |method, _| match method {
+        "SendMessage" => Answer::Result(json!({ "task": task(WORKING, "") })),
+        _ => Answer::Result(task("TASK_STATE_COMPLETED", "done")),
+    });
+    let odd = odd.await;
+    world.run(&["send", &odd.url, "x", "--stream"]).await.check(0, &["is completed.\ndone"]);
+    let asked = odd.asked();
+    assert_eq!(asked[0].params["configuration"]["returnImmediately"], true, "{asked:?}");
+    assert_eq!(odd.methods(), ["SendMessage", "GetTask"]);
+
+    let streams = Odd::start(true, |_, _| {
+        Answer::Events(vec![json!({ "task": task("TASK_STATE_COMPLETED", "done") })])
+    });
+    let streams = streams.await;
+    world.run(&["send", &streams.url, "x", "--stream"]).await.check(0, &["is completed."]);
+    let configuration = &streams.asked()[0].params["configuration"];
+    assert_ne!(configuration["returnImmediately"], true, "{configuration}");
+}
+
+#[tokio::test]
+async fn the_time_bounds_the_first_look_at_a_task_as_well() {
+    let world = World::new();
+    let odd = Odd::start(true, |_, _| Answer::Silence).await;
+    let silent = crate::keyed_agent::silent().await;
+    for url in [&odd.url, &silent.url] {
+        for (command, option) in [("watch", "--timeout"), ("status", "--wait")] {
+            let began = Instant::now();
+            let arguments = [command, url, "t-1", option, "1s", "--json"];
+            let ran = world.run_with(&arguments, &[("A2AClient__CardTimeoutSeconds", "60")]).await;
+            assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
+            let error = &ran.json()["error"];
+            assert_eq!((ran.code, &error["kind"]), (5, &json!("timedOut")), "{ran:?}");
+        }
+    }
+    // No time at all is for how the task stands.
+    let odd = Odd::start(true, |_, _| Answer::Result(task(WORKING, ""))).await;
+    for (command, option) in [("watch", "--timeout"), ("status", "--wait")] {
+        let ran = world.run(&[command, &odd.url, "t-1", option, "0s"]).await;
+        ran.check(5, &["task t-1 (context c-1) is working."]);
+    }
+    assert_eq!(odd.methods(), ["GetTask", "GetTask"]);
+}
+
+#[tokio::test]
 async fn the_history_is_shown_when_it_is_asked_for() {
     let world = World::new();
     let _remote = world.remote().await;

@@ -1,6 +1,6 @@
 //! `volcanic subscribe` and `watch`.
 
-use std::time::Duration;
+use std::{fs, iter, time::Duration};
 
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -239,6 +239,23 @@ async fn a_stream_that_stays_open_after_the_end_of_its_task_is_left() {
 }
 
 #[tokio::test]
+async fn a_stream_that_breaks_after_the_end_of_its_task_has_ended() {
+    let world = World::new();
+    for (state, code) in [(COMPLETED, 0), ("TASK_STATE_FAILED", 1), (WORKING, 3)] {
+        let odd =
+            Odd::start(true, move |_, _| Answer::Cut(vec![json!({ "task": task(state, "x") })]));
+        let odd = odd.await;
+        let ran = world.run(&["subscribe", &odd.url, "t-1", "--json"]).await;
+        let wanted: &[&str] = if code == 3 { &["task", "error"] } else { &["task"] };
+        assert_eq!(
+            (ran.code, kinds(&ran)),
+            (code, wanted.iter().map(|kind| (*kind).to_owned()).collect()),
+            "{ran:?}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn what_a_task_came_to_is_asked_for_when_a_stream_begins_with_its_end() {
     let world = World::new();
     for ends in [true, false] {
@@ -289,4 +306,53 @@ async fn what_a_task_came_to_is_told_once() {
     assert_eq!(ran.out.matches("just plums").count(), 1, "{ran:?}");
     let json = world.run(&["watch", &odd.url, "t-1", "--json"]).await;
     assert_eq!(json.code, 0, "{json:?}");
+}
+
+#[tokio::test]
+async fn files_of_a_task_that_goes_on_are_not_saved() {
+    let world = World::new();
+    // YQ== is a, and YWI= is ab.
+    let with_file = |state: &str, file: &str| {
+        let mut task = task(state, "");
+        let parts = json!([{ "raw": file, "filename": "plan.txt", "mediaType": "text/plain" }]);
+        task["artifacts"] = json!([{ "artifactId": "a", "parts": parts }]);
+        task
+    };
+    let odd = Odd::start(false, move |_, n| {
+        Answer::Result(match n {
+            0 => with_file(WORKING, "YQ=="),
+            _ => with_file(COMPLETED, "YWI="),
+        })
+    });
+    let odd = odd.await;
+    let ran = world.run(&["status", &odd.url, "t-1"]).await;
+    ran.check(5, &["task t-1 (context c-1) is working."]);
+    assert!(!ran.out.contains("plan.txt") && !world.path("workspace/inbox").exists(), "{ran:?}");
+    let ran = world.run(&["status", &odd.url, "t-1"]).await;
+    ran.check(0, &["Files: inbox/a2a/agent/plan.txt"]);
+    let saved = fs::read(world.path("workspace/inbox/a2a/agent/plan.txt")).unwrap();
+    assert_eq!(saved, b"ab");
+}
+
+#[tokio::test]
+async fn long_names_of_very_many_artifacts_are_not_kept() {
+    let world = World::new();
+    let peak = async |length: usize| {
+        let odd = Odd::start(true, move |_, _| {
+            let begun = json!({ "task": task(WORKING, "") });
+            let artifacts = (0..500).map(|n| {
+                let artifact = json!({ "artifactId": format!("{n:0length$}"), "parts": [{ "text": "x" }] });
+                json!({ "artifactUpdate": { "taskId": "t-1", "contextId": "c-1", "artifact": artifact } })
+            });
+            Answer::Events(iter::once(begun).chain(artifacts).chain([ended()]).collect())
+        });
+        let odd = odd.await;
+        let subscribing = world.program("subscribe").args(["subscribe", &odd.url, "t-1"]);
+        let ran = subscribing.measure(crate::world::SOON).await.unwrap();
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        assert_eq!(ran.out.matches("artifact 0").count(), 500);
+        ran.peak
+    };
+    let growth = peak(60_000).await.saturating_sub(peak(10).await);
+    assert!(growth < 16 << 20, "{} KiB more", growth >> 10);
 }
