@@ -60,6 +60,8 @@ struct Inner {
     card: Arc<AgentCard>,
     /// Which interface of the card is called.
     interface: usize,
+    /// Whether something of the query of the entry's address stands in its address.
+    is_said: bool,
     binding: Binding,
     /// How the public card came here; `None` if it was at hand.
     read: Option<ReadCard>,
@@ -127,6 +129,8 @@ impl RemoteAgent {
         }
         let extended = public.extended_card().await;
         match extended.and_then(|card| Self::over(entry, &line, Arc::new(card), Some(read))) {
+            // What an extended card says where something of ours was masked, nobody knows.
+            Ok(extended) if public.inner.is_said && !extended.inner.is_said => Ok(public),
             Ok(extended) => Ok(extended),
             Err(error) => {
                 tracing::debug!(agent.name = %entry.name, %error, "no extended card, the public one stays");
@@ -159,11 +163,11 @@ impl RemoteAgent {
     ) -> Result<Self, ClientError> {
         let said = read.as_ref().map(|read| Arc::clone(&read.card.said)).unwrap_or_default();
         let target = card::choose(entry, &card, &said, line).map_err(|error| line.masked(error))?;
-        let interface = target.interface;
+        let (interface, is_said) = (target.interface, target.is_said);
         let binding = Binding::new(Arc::clone(line), &card, target);
         let binding = binding.map_err(|error| line.masked(error))?;
         let (name, origin) = (entry.name.to_string(), entry.origin());
-        let inner = Inner { name, origin, card, interface, binding, read };
+        let inner = Inner { name, origin, card, interface, is_said, binding, read };
         Ok(Self { inner: Arc::new(inner), concealed: Concealed::default() })
     }
 

@@ -38,6 +38,8 @@ pub(super) struct CallTarget {
     pub(super) policy: GuardPolicy,
     /// Whether the key and the entry's headers may go there.
     pub(super) is_trusted: bool,
+    /// Whether something of the query of the entry's address stands in it.
+    pub(super) is_said: bool,
 }
 
 /// Where the card of an agent is: at the well-known place below its base URL, unless the URL is that of the card.
@@ -150,9 +152,12 @@ impl SaidInterfaces {
 
     /// An interface as the agent says it, if it is at the origin that the query is for. No other may have that.
     fn at_home(&self, entry: &AgentEntry, read: &AgentInterface) -> Option<(&AgentInterface, Url)> {
-        let mut same = self.0.iter().filter(|(known, _)| known == read);
+        let mut same = self.0.iter().filter(|(known, _)| known == read).map(|(_, said)| said);
+        let said = same.next()?;
         // Where two look the same without it, nobody can tell which one is meant.
-        let ((_, said), None) = (same.next()?, same.next()) else { return None };
+        if same.any(|other| other != said) {
+            return None;
+        }
         let url = address(entry, said)?;
         (url.origin().ascii_serialization() == entry.origin()).then_some((said, url))
     }
@@ -189,6 +194,7 @@ pub(super) fn choose(
         .or_else(|| fitting().next())
         .ok_or_else(|| line.card_error(offered(card, entry)))?;
     let said = said.at_home(entry, interface);
+    let is_said = said.is_some();
     let found = said.or_else(|| Some((interface, address(entry, interface)?)));
     let (interface, url) = found.ok_or_else(|| {
         let url = sanitize_remote_line(without_secrets(&interface.url), MAX_WORD);
@@ -203,7 +209,7 @@ pub(super) fn choose(
     }
     // What the card names must be sent as it is (specification: 8.3.2); ours is for those that leave it open.
     let tenant = interface.tenant.clone().or_else(|| entry.tenant.clone());
-    Ok(CallTarget { url, tenant, interface: at, binding, protocol, policy, is_trusted })
+    Ok(CallTarget { url, tenant, interface: at, binding, protocol, policy, is_trusted, is_said })
 }
 
 /// An address that may be anything, up to where secrets may begin in it.

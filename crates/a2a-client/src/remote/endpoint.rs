@@ -44,8 +44,7 @@ impl Endpoint {
         card: &AgentCard,
         target: CallTarget,
     ) -> Result<Self, ClientError> {
-        let CallTarget { mut url, tenant, policy, is_trusted, protocol, binding: _, interface: _ } =
-            target;
+        let CallTarget { mut url, tenant, policy, is_trusted, protocol, .. } = target;
         url.set_fragment(None);
         let mut headers = HeaderMap::new();
         if is_trusted {

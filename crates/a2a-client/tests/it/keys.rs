@@ -68,6 +68,30 @@ async fn agent_that_is_named_in_the_query_of_its_address_is_called_by_that_name(
 }
 
 #[tokio::test]
+async fn extended_card_with_another_address_of_a_name_in_the_query_is_not_used() {
+    const NAME: &str = "fe096781-5601-53d2-b2f6-0d3403f7e9ca";
+    let served = |path: &str| {
+        let interface = json!({
+            "url": format!("/a2a/{NAME}{path}"), "protocolBinding": "JSONRPC", "protocolVersion": "1.0"
+        });
+        let capabilities = json!({"extendedAgentCard": true});
+        card(&json!({"capabilities": capabilities, "supportedInterfaces": [interface]})).0
+    };
+    let script = Script::new(move |seen| match seen.body["method"].as_str() {
+        Some("GetExtendedAgentCard") => result(seen, &served("/more")),
+        _ => result(seen, &task("t1", "WORKING")),
+    })
+    .with_card(move |_| axum::Json(served("")).into_response());
+    let running = Running::start(&script).await;
+    let mut entry = keyed(running.entry());
+    entry.url.set_query(Some(&format!("assistant_id={NAME}")));
+    let agent = connect(&entry).await.unwrap();
+    agent.get_task(&"t1".into(), None).await.unwrap();
+    let paths: Vec<_> = script.calls().into_iter().map(|seen| seen.path).collect();
+    assert_eq!(paths, [format!("/a2a/{NAME}"), format!("/a2a/{NAME}")]);
+}
+
+#[tokio::test]
 async fn rejected_key_is_readable() {
     for status in [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN] {
         let script = Script::new(move |_| (status, "no").into_response());

@@ -283,9 +283,12 @@ async fn push_whose_body_does_not_arrive_is_cut_off() {
     let stalled =
         axum::body::Body::from_stream(futures::stream::pending::<Result<Bytes, std::io::Error>>());
     let request = Request::post("/a2a/push/w1").header("a2a-notification-token", "right");
-    let answering = push_router(Arc::new(OneWatch::default())).oneshot(request.body(stalled).unwrap());
+    let watch = Arc::new(OneWatch::default());
+    let router = push_router(Arc::clone(&watch) as _);
+    let answering = router.oneshot(request.body(stalled).unwrap());
     let answer = tokio::time::timeout(Duration::from_mins(1), answering).await;
     assert_eq!(answer.expect("the route should not wait").unwrap().status().as_u16(), 408);
+    assert_eq!(watch.0.load(Ordering::SeqCst), 1, "it is a hint all the same");
 }
 
 /// Counts what it takes.

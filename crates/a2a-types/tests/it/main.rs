@@ -4,6 +4,7 @@
 mod cards;
 #[cfg(test)]
 mod corpus;
+#[cfg(test)]
 mod large;
 #[cfg(test)]
 mod meaning;

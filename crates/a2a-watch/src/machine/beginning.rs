@@ -90,7 +90,6 @@ impl Watch {
     /// A watch that an earlier process left with its outcome told: only the tombstone is missing.
     pub(crate) fn told(mut record: WatchRecord) -> (Self, WatchEffect) {
         record.state = WatchState::Done;
-        record.followed = record.continuations;
         let mut watch = Self::with(record, Phase::Attended);
         let effect = watch.write(After::End);
         (watch, effect)

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::{After, ORIGIN_MOVED, ReadResult, SettledState, Watch, WatchEffect, elapsed};
+use super::{After, ORIGIN_MOVED, ReadResult, SettledState, Watch, WatchEffect, elapsed, settled};
 use crate::config::WatchConfig;
 use crate::notice;
 use crate::record::{WatchRecord, WatchSource, WatchState};
@@ -54,6 +54,7 @@ impl Watch {
             }
             ReadResult::ToldBefore { state, context_id } => {
                 self.seen(&state.label, context_id);
+                self.note_outcome(state.mark);
                 // A task that can still go on may yet do so with the message that was sent.
                 if state.is_final && !self.record.is_behind() {
                     self.record.state = WatchState::Done;
@@ -63,6 +64,8 @@ impl Watch {
             }
             ReadResult::Unsettled { label, context_id } => {
                 self.seen(&label, context_id);
+                // Whatever it comes to now is another outcome.
+                self.record.told.retain(|told| !settled::is_unread(told));
                 self.pause(now, config, None)
             }
             ReadResult::Failed { reason, retry_after } => {
@@ -118,7 +121,7 @@ impl Watch {
             self.record.not_found = 0;
             self.record.not_found_since = None;
         }
-        if !matches!(result, ReadResult::Unsaved { .. }) {
+        if matches!(result, ReadResult::Unsettled { .. } | ReadResult::ToldBefore { .. }) {
             self.unsaved = 0;
         }
     }

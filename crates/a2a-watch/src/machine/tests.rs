@@ -291,6 +291,16 @@ fn files_have_all_their_tries_whatever_failed_before() {
 }
 
 #[test]
+fn checks_that_fail_in_between_do_not_put_the_text_off_for_ever() {
+    let mut bench = Bench::watching();
+    for _ in 0..3 {
+        assert!(matches!(bench.check(unsaved()), Some(WatchEffect::Wait(_))));
+        bench.check(failed(None));
+    }
+    assert_eq!(bench.check(unsaved()), Some(WatchEffect::Deliver));
+}
+
+#[test]
 fn files_that_are_saved_at_another_try_are_told_as_ever() {
     let mut bench = Bench::watching();
     assert_eq!(bench.check(unsaved()), wait(30));

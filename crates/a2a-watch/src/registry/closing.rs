@@ -89,10 +89,32 @@ pub(super) async fn keep_to_tell(context: &Context, send: &SendRecord) {
 }
 
 /// Marks a send as ended for the reason that it has, if the store takes it at once.
-pub(super) async fn end_unsent(context: &Context, send: &SendRecord) {
+pub(super) async fn end_unsent(context: &Context, send: &SendRecord) -> bool {
     let reason = send.end_reason.as_deref().unwrap_or_default();
-    if let Err(error) = context.deps.store.end_send(&send.message_id, reason).await {
+    let ended = context.deps.store.end_send(&send.message_id, reason).await;
+    if let Err(error) = &ended {
         tracing::error!(error = %error, "a send could not be closed and will be told again");
+    }
+    ended.is_ok()
+}
+
+/// Marks a send as ended that could not be kept, if it is kept all the same. Goes on until that is known; once the registry
+/// has stopped, it is tried once.
+pub(super) async fn end_if_kept(context: &Context, send: &SendRecord) {
+    let mut is_last = false;
+    loop {
+        let is_over = match context.deps.store.open_sends().await {
+            Ok(open) if open.iter().all(|kept| kept.message_id != send.message_id) => true,
+            Ok(_) => end_unsent(context, send).await,
+            Err(error) => {
+                tracing::error!(error = %error, "the open sends cannot be read");
+                false
+            }
+        };
+        if is_over || is_last {
+            return;
+        }
+        is_last = !context.may_retry().await;
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, Shared, WeakShared};
 use jiff::Timestamp;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use volcanic_a2a_client::{
     AGENTS_FILE, AgentEntry, AgentsFile, AgentsFileError, ClientError, KeyResolver, RemoteAgent,
@@ -140,9 +140,9 @@ pub(super) struct Context {
     pub(super) stop: CancellationToken,
     /// Limits the cards that are fetched for watches; callers' own do not queue behind them.
     connects: Semaphore,
-    /// Limits the push configs that are brought or taken back at once: after a start or an outage there may be as many as
-    /// watches.
-    pub(super) registrations: Semaphore,
+    /// Limits the push configs that are brought to an origin, or taken back, at once: after a start or an outage there may be
+    /// as many as watches.
+    registrations: Mutex<HashMap<String, Arc<Semaphore>>>,
     connections: Mutex<HashMap<(PathBuf, String), Connection>>,
     files: Mutex<HashMap<PathBuf, (FileVersion, AgentsFile)>>,
 }
@@ -150,9 +150,8 @@ pub(super) struct Context {
 impl Context {
     pub(super) fn new(config: WatchConfig, deps: WatchDeps, stop: CancellationToken) -> Self {
         let connects = Semaphore::new(config.max_connects);
-        let registrations = Semaphore::new(config.max_calls);
         let clock = WatchClock::new(Arc::clone(&deps.clock));
-        let (connections, files) = (Mutex::default(), Mutex::default());
+        let (registrations, connections, files) = Default::default();
         Self { config, deps, clock, stop, connects, registrations, connections, files }
     }
 
@@ -165,6 +164,19 @@ impl Context {
     pub(super) fn push_token(&self) -> Option<Secret> {
         let listens = self.config.push_base.is_some();
         listens.then(|| Secret::new(self.deps.chance.token()))
+    }
+
+    /// Waits for the turn of a push config at its origin, as long as a call may take.
+    pub(super) async fn registration_turn(&self, origin: &str) -> Option<OwnedSemaphorePermit> {
+        let turns = {
+            let mut all = self.registrations.lock().unwrap_or_else(PoisonError::into_inner);
+            // Those that nobody uses.
+            all.retain(|_, turns| Arc::strong_count(turns) > 1);
+            let new = || Arc::new(Semaphore::new(self.config.calls_per_origin));
+            Arc::clone(all.entry(origin.to_owned()).or_insert_with(new))
+        };
+        let turn = tokio::time::timeout(self.config.client.call_timeout, turns.acquire_owned());
+        turn.await.ok()?.ok()
     }
 
     /// Waits before something that failed here is tried again; says `false` if the registry stopped first.

@@ -68,8 +68,8 @@ impl WatchHandle {
 
     /// Sends a message and waits up to `wait` for the task to settle; zero hands over at once.
     ///
-    /// The registry owns the send: when `cancel` is cancelled the call returns [`SendEnd::Left`] at once, the send goes on,
-    /// and what comes of it is delivered.
+    /// The registry owns the send: when `cancel` is cancelled the call returns at once with what the registry has said by then,
+    /// else [`SendEnd::Left`]; the send goes on, and what comes of it is delivered.
     ///
     /// # Errors
     /// [`SendError`]; after [`SendError::Unknown`] the message may have arrived, after any other it did not.

@@ -117,7 +117,7 @@ fn news(
     context_id: Option<ContextId>,
     text: impl FnOnce() -> String,
 ) -> ReadResult {
-    if record.told.contains(&state.mark) {
+    if state.is_told(&record.told) {
         ReadResult::ToldBefore { state, context_id }
     } else {
         ReadResult::Settled { state, text: text(), context_id }
@@ -138,7 +138,7 @@ async fn told(
         return ReadResult::Unsettled { label, context_id };
     }
     let state = SettledState::of(&task);
-    if record.told.contains(&state.mark) {
+    if state.is_told(&record.told) {
         return ReadResult::ToldBefore { state, context_id };
     }
     // Not before: most reads find nothing to tell, and each token is looked for in several forms.
@@ -195,11 +195,11 @@ async fn try_register(context: &Context, record: &WatchRecord) -> Result<bool, A
     let (Some(base), Some(token)) = (&context.config.push_base, &record.push_token) else {
         return Ok(false);
     };
+    let Some(_turn) = context.registration_turn(&record.origin).await else { return Ok(false) };
     let entry = context.entry(&record.workspace, &record.agent).await?;
     if stays_at(&entry, &record.origin).is_err() {
         return Ok(false);
     }
-    let _permit = context.registrations.acquire().await;
     let remote = context.connect(&record.workspace, &entry).await.map_err(AgentError::Client)?;
     if !remote.pushes() {
         return Ok(false);
@@ -215,11 +215,11 @@ async fn try_register(context: &Context, record: &WatchRecord) -> Result<bool, A
 
 /// Takes the push config of a watch that is over back, if the remote still listens.
 pub(super) async fn unregister(context: &Context, record: &WatchRecord) {
+    let Some(_turn) = context.registration_turn(&record.origin).await else { return };
     let Ok(entry) = context.entry(&record.workspace, &record.agent).await else { return };
     if entry.origin() != record.origin {
         return;
     }
-    let _permit = context.registrations.acquire().await;
     let Ok(remote) = context.connect(&record.workspace, &entry).await else { return };
     let remote = remote.concealing(record.push_token.as_ref());
     let id = PushConfigId::from(record.id.as_str());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use volcanic_a2a_types::MessageId;
 
 use super::Registry;
-use super::closing::{OpenSend, end_unsent, keep_to_tell, keep_unsent};
+use super::closing::{OpenSend, end_if_kept, end_unsent, keep_to_tell, keep_unsent};
 use super::handle::{Command, SendCommand};
 use super::jobs::JobEnd;
 use super::sending::record;
@@ -22,13 +22,24 @@ impl Registry {
         error: SendError,
         kept: bool,
     ) {
-        let may_be_kept = may_be_kept(&error, kept);
+        let is_unclear = matches!(error, SendError::Store(_));
         let (send, heard) = self.refuse_send(command, message_id, error);
-        if heard && !may_be_kept {
-            self.open_sends.remove(message_id);
-            return;
+        if !heard || kept {
+            return self.tell_unsent(send, !heard, kept);
         }
-        self.tell_unsent(send, !heard, kept);
+        if is_unclear {
+            return self.spawn_end_if_kept(send);
+        }
+        self.open_sends.remove(message_id);
+    }
+
+    /// Ends a send that could not be kept, if it is on disk all the same.
+    fn spawn_end_if_kept(&mut self, send: SendRecord) {
+        let context = Arc::clone(&self.context);
+        self.jobs.set.spawn(async move {
+            end_if_kept(&context, &send).await;
+            JobEnd::SendClosed { message_id: send.message_id }
+        });
     }
 
     /// Closes a send that did not leave, after telling so if `tell`.
@@ -84,24 +95,24 @@ impl Registry {
         error: SendError,
         kept: bool,
     ) {
-        let may_be_kept = may_be_kept(&error, kept);
+        let is_unclear = matches!(error, SendError::Store(_));
         let (send, heard) = self.refuse_send(command, message_id, error);
-        let is_over = if heard { !may_be_kept } else { kept };
-        if is_over {
-            return;
-        }
         let context = Arc::clone(&self.context);
-        self.jobs.set.spawn(async move {
-            let kept = kept || keep_unsent(&context, &send).await;
-            if heard && kept {
-                end_unsent(&context, &send).await;
+        match (heard, kept) {
+            (true, true) => {
+                self.jobs.set.spawn(async move {
+                    end_unsent(&context, &send).await;
+                    JobEnd::Done
+                });
             }
-            JobEnd::Done
-        });
+            (false, false) => {
+                self.jobs.set.spawn(async move {
+                    keep_unsent(&context, &send).await;
+                    JobEnd::Done
+                });
+            }
+            (true, false) if is_unclear => self.spawn_end_if_kept(send),
+            (true, false) | (false, true) => {}
+        }
     }
-}
-
-/// Whether a message that did not leave may be kept: also a write that failed may have reached the disk.
-fn may_be_kept(error: &SendError, kept: bool) -> bool {
-    kept || matches!(error, SendError::Store(_))
 }

@@ -23,8 +23,8 @@ const MOVES: usize = 64;
 pub(super) struct Restored {
     watches: Vec<WatchRecord>,
     sends: Vec<SendRecord>,
-    /// Watches whose outcome their conversation has already.
-    told: HashSet<WatchId>,
+    /// The labels of what their conversation has already, of watches that nobody noted it for.
+    told: HashMap<WatchId, String>,
     lists: Lists,
 }
 
@@ -76,14 +76,21 @@ impl Registry {
                 lost.push((send, None));
             }
         }
-        for (place, record) in (0_u32..).zip(watches) {
+        for (place, mut record) in (0_u32..).zip(watches) {
             match lost.iter_mut().find(|(send, _)| continues(send, &record)) {
                 Some((_, held)) if held.is_none() && !self.watches.contains_key(&record.id) => {
                     *held = Some(record.clone());
                     self.adopt_held(record);
                 }
-                None if told.contains(&record.id) => self.adopt_told(record),
-                Some(_) | None => self.adopt(record, stagger.saturating_mul(place).min(latest)),
+                None if told.contains_key(&record.id) && !record.is_behind() => {
+                    self.adopt_told(record);
+                }
+                Some(_) | None => {
+                    if let Some(label) = told.get(&record.id) {
+                        record.note_told(SettledState::unread_mark(label));
+                    }
+                    self.adopt(record, stagger.saturating_mul(place).min(latest));
+                }
             }
         }
         for workspace in &lists.stale {
@@ -147,8 +154,10 @@ impl Registry {
         }
         if let Some(mut record) = record {
             // What is kept is for the next process, so it may be ahead of this one's clock.
-            record.started_at = record.started_at.min(followed.watch.record().started_at);
             let last = followed.watch.record();
+            record.started_at = record.started_at.min(last.started_at);
+            // A message may have been counted since it was read.
+            record.continuations = record.continuations.max(last.continuations);
             if last.state != WatchState::Claimed {
                 // What was told here may be kept by the very write that was refused.
                 last.told
@@ -243,22 +252,23 @@ async fn move_along(
     Ok(moved > 0)
 }
 
-/// The watches that nothing is left of but to say that they are over: a caller put the outcome into the conversation, and
-/// the process was killed before the tombstone. To ask the agent again would tell nothing new, and an agent that is gone by
-/// now would lead to a notice about an outcome that was told. Where a message is still to be covered, it may have been the
-/// answer to a question; of a task that has ended it leads to no other outcome.
+/// The watches whose outcome a caller put into the conversation before the process was killed, and the labels of what it put
+/// there. Nothing is left of them but to say that they are over: to ask the agent again would tell nothing new, and an agent
+/// that is gone by now would lead to a notice about an outcome that was told. But where a message is still to be covered the
+/// task may have gone on, so it is read; if it asked something, nobody knows whether that was answered, so it is not left out.
 async fn told(
     context: &Context,
     watches: &[WatchRecord],
-) -> Result<HashSet<WatchId>, WatchStoreError> {
-    let mut keys = HashMap::<_, HashMap<String, WatchId>>::new();
+) -> Result<HashMap<WatchId, String>, WatchStoreError> {
+    let mut keys = HashMap::<_, HashMap<String, (WatchId, String)>>::new();
     for record in watches.iter().filter(|record| may_be_told(record)) {
         let of_target = keys.entry(record.target.clone()).or_default();
         let states = SettledState::LAST.into_iter();
         let states = states.filter(|state| state.is_terminal() || !record.is_behind());
-        of_target.extend(states.map(|state| (record.key_for(&state.label()), record.id.clone())));
+        let labels = states.map(|state| state.label());
+        of_target.extend(labels.map(|label| (record.key_for(&label), (record.id.clone(), label))));
     }
-    let mut told = HashSet::new();
+    let mut told = HashMap::new();
     for (target, mut keys) in keys {
         let taken = context.deps.delivery.told(&target, keys.keys().cloned().collect()).await;
         let taken = taken

@@ -37,6 +37,30 @@ async fn watch_push_delivers_follow_up() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn agent_that_takes_push_configs_for_ever_is_polled_and_asked_by_few_at_once() {
+    const WATCHES: usize = 30;
+    let world = World::with(Agent::new(WORKING).pushes(), |config| {
+        config.push_base = Some("https://me.example/".parse().unwrap());
+    });
+    let configs = || world.agent.calls("CreateTaskPushNotificationConfig").len();
+    world.agent.stall_at(Some("CreateTaskPushNotificationConfig"));
+    for _ in 0..WATCHES {
+        world.hand_over().await;
+    }
+    world.pass(30).await;
+    assert_eq!(configs(), 4);
+    // The time of a call for the turn, and that of a call.
+    world.pass(120).await;
+    assert!(configs() <= 8, "{}", configs());
+    let sources = world.watches.watches(None).await.into_iter().map(|watch| watch.source);
+    assert!(sources.clone().all(|source| source == WatchSource::Poll) && sources.len() == WATCHES);
+    for number in 1..=WATCHES {
+        world.agent.set_task(&format!("t{number}"), "TASK_STATE_COMPLETED", "Lisbon");
+    }
+    world.chat.wait_for(WATCHES).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn watch_push_bad_token_rejected() {
     let (world, id, token) = pushed().await;
     let reads = world.agent.calls("GetTask").len();

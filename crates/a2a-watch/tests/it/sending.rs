@@ -64,6 +64,9 @@ async fn send_that_cannot_be_kept_does_not_leave() {
     let end = world.send(world.order("hi"), 60).await;
     assert!(matches!(end, Err(SendError::Store(_))), "{end:?}");
     assert!(world.agent.calls("SendMessage").is_empty());
+    world.store.set_failing(false);
+    world.pass(600).await;
+    assert!(world.store.log().is_empty(), "there is nothing left to tell: {:?}", world.store.log());
 }
 
 #[tokio::test(start_paused = true)]

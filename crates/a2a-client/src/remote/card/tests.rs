@@ -53,6 +53,7 @@ fn what_stands_in_the_query_of_an_entry_is_part_of_an_address_at_its_own_origin_
         (&["/a2a"], &["/a2a"], "https://a.example/a2a"),
         // It is not said which of them is meant, or where it is.
         (&["/***", "/***"], &["/fe096781", "/fe096782"], "https://a.example/***"),
+        (&["/***", "/***"], &["/fe096781", "/fe096781"], "https://a.example/fe096781"),
         (&["/***"], &["ftp://a.example/fe096781"], "https://a.example/***"),
     ] {
         assert_eq!(called(&entry, read, said), expected, "{said:?}");
