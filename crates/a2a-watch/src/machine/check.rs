@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::{After, ORIGIN_MOVED, ReadResult, SettledState, Watch, WatchEffect, elapsed, settled};
+use super::{After, ORIGIN_MOVED, ReadResult, SettledState, Watch, WatchEffect, elapsed};
 use crate::config::WatchConfig;
 use crate::notice;
 use crate::record::{WatchRecord, WatchSource, WatchState};
@@ -54,7 +54,6 @@ impl Watch {
             }
             ReadResult::ToldBefore { state, context_id } => {
                 self.seen(&state.label, context_id);
-                self.note_outcome(state.mark);
                 // A task that can still go on may yet do so with the message that was sent.
                 if state.is_final && !self.record.is_behind() {
                     self.record.state = WatchState::Done;
@@ -64,8 +63,6 @@ impl Watch {
             }
             ReadResult::Unsettled { label, context_id } => {
                 self.seen(&label, context_id);
-                // Whatever it comes to now is another outcome.
-                self.record.told.retain(|told| !settled::is_unread(told));
                 self.pause(now, config, None)
             }
             ReadResult::Failed { reason, retry_after } => {
@@ -174,6 +171,7 @@ impl Watch {
     }
 
     fn tell(&mut self, state: SettledState, text: String) -> WatchEffect {
+        self.unsaved = 0;
         self.note_outcome(state.mark);
         self.claim(&state.label, text, state.label == super::AUTH_REQUIRED)
     }

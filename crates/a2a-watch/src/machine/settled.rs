@@ -7,8 +7,6 @@ use volcanic_a2a_types::{Task, TaskState, TaskStatus};
 
 /// Stands between label and digest in a mark; no label holds it.
 const SEPARATOR: char = '#';
-/// After the label in the mark of a state of which nobody knows what the agent said. No digest looks like that.
-const UNREAD: &str = "#*";
 /// Before a note of a question that was answered.
 const ANSWERED: &str = "answered#";
 
@@ -33,28 +31,21 @@ impl SettledState {
         Self::new(&task.status.state, &format!("{:x}", digest.finalize()))
     }
 
-    /// The states that end a watch once they are told.
-    pub(crate) const LAST: [TaskState; 5] = [
-        TaskState::Completed,
-        TaskState::Failed,
-        TaskState::Canceled,
-        TaskState::Rejected,
-        TaskState::InputRequired,
-    ];
-
-    /// The mark of a state that was told, when nobody knows any more what the agent said.
-    pub(crate) fn unread_mark(label: &str) -> String {
-        format!("{label}{UNREAD}")
-    }
-
-    /// Whether that was told.
-    pub(crate) fn is_told(&self, told: &[String]) -> bool {
-        told.iter().any(|told| *told == self.mark || *told == Self::unread_mark(&self.label))
+    /// The labels of the states that end a watch once they are told.
+    pub(crate) fn last_labels() -> impl Iterator<Item = String> {
+        let states = [
+            TaskState::Completed,
+            TaskState::Failed,
+            TaskState::Canceled,
+            TaskState::Rejected,
+            TaskState::InputRequired,
+        ];
+        states.into_iter().map(|state| state.label())
     }
 
     /// Whether that is the label of a settled state.
     pub(crate) fn is_label(label: &str) -> bool {
-        label == super::AUTH_REQUIRED || Self::LAST.iter().any(|last| last.label() == label)
+        label == super::AUTH_REQUIRED || Self::last_labels().any(|last| last == label)
     }
 
     /// The state of a task of which no more can be read.
@@ -90,11 +81,6 @@ pub(crate) fn is_answered(told: &[String], status: &TaskStatus) -> bool {
 /// Whether something that was told is the mark of an outcome.
 pub(super) fn is_mark(told: &str) -> bool {
     told.contains(SEPARATOR) && !is_answer(told)
-}
-
-/// Whether something that was told is a mark without what the agent said.
-pub(super) fn is_unread(told: &str) -> bool {
-    told.ends_with(UNREAD)
 }
 
 /// Whether something that was told is the note of a question that was answered.

@@ -117,7 +117,7 @@ fn news(
     context_id: Option<ContextId>,
     text: impl FnOnce() -> String,
 ) -> ReadResult {
-    if state.is_told(&record.told) {
+    if record.told.contains(&state.mark) {
         ReadResult::ToldBefore { state, context_id }
     } else {
         ReadResult::Settled { state, text: text(), context_id }
@@ -138,7 +138,7 @@ async fn told(
         return ReadResult::Unsettled { label, context_id };
     }
     let state = SettledState::of(&task);
-    if state.is_told(&record.told) {
+    if record.told.contains(&state.mark) {
         return ReadResult::ToldBefore { state, context_id };
     }
     // Not before: most reads find nothing to tell, and each token is looked for in several forms.

@@ -23,8 +23,8 @@ const MOVES: usize = 64;
 pub(super) struct Restored {
     watches: Vec<WatchRecord>,
     sends: Vec<SendRecord>,
-    /// The labels of what their conversation has already, of watches that nobody noted it for.
-    told: HashMap<WatchId, String>,
+    /// Watches whose outcome their conversation has already.
+    told: HashSet<WatchId>,
     lists: Lists,
 }
 
@@ -76,21 +76,14 @@ impl Registry {
                 lost.push((send, None));
             }
         }
-        for (place, mut record) in (0_u32..).zip(watches) {
+        for (place, record) in (0_u32..).zip(watches) {
             match lost.iter_mut().find(|(send, _)| continues(send, &record)) {
                 Some((_, held)) if held.is_none() && !self.watches.contains_key(&record.id) => {
                     *held = Some(record.clone());
                     self.adopt_held(record);
                 }
-                None if told.contains_key(&record.id) && !record.is_behind() => {
-                    self.adopt_told(record);
-                }
-                Some(_) | None => {
-                    if let Some(label) = told.get(&record.id) {
-                        record.note_told(SettledState::unread_mark(label));
-                    }
-                    self.adopt(record, stagger.saturating_mul(place).min(latest));
-                }
+                None if told.contains(&record.id) => self.adopt_told(record),
+                Some(_) | None => self.adopt(record, stagger.saturating_mul(place).min(latest)),
             }
         }
         for workspace in &lists.stale {
@@ -252,23 +245,20 @@ async fn move_along(
     Ok(moved > 0)
 }
 
-/// The watches whose outcome a caller put into the conversation before the process was killed, and the labels of what it put
-/// there. Nothing is left of them but to say that they are over: to ask the agent again would tell nothing new, and an agent
-/// that is gone by now would lead to a notice about an outcome that was told. But where a message is still to be covered the
-/// task may have gone on, so it is read; if it asked something, nobody knows whether that was answered, so it is not left out.
+/// The watches that nothing is left of but to say that they are over: a caller put the outcome into the conversation, and
+/// the process was killed before the tombstone. To ask the agent again would tell nothing new, and an agent that is gone by
+/// now would lead to a notice about an outcome that was told.
 async fn told(
     context: &Context,
     watches: &[WatchRecord],
-) -> Result<HashMap<WatchId, String>, WatchStoreError> {
-    let mut keys = HashMap::<_, HashMap<String, (WatchId, String)>>::new();
+) -> Result<HashSet<WatchId>, WatchStoreError> {
+    let mut keys = HashMap::<_, HashMap<String, WatchId>>::new();
     for record in watches.iter().filter(|record| may_be_told(record)) {
         let of_target = keys.entry(record.target.clone()).or_default();
-        let states = SettledState::LAST.into_iter();
-        let states = states.filter(|state| state.is_terminal() || !record.is_behind());
-        let labels = states.map(|state| state.label());
-        of_target.extend(labels.map(|label| (record.key_for(&label), (record.id.clone(), label))));
+        let labels = SettledState::last_labels();
+        of_target.extend(labels.map(|label| (record.key_for(&label), record.id.clone())));
     }
-    let mut told = HashMap::new();
+    let mut told = HashSet::new();
     for (target, mut keys) in keys {
         let taken = context.deps.delivery.told(&target, keys.keys().cloned().collect()).await;
         let taken = taken
@@ -278,9 +268,13 @@ async fn told(
     Ok(told)
 }
 
-/// Whether somebody may have told a watch's outcome who had it in hand. A claimed one is delivered under the very key.
+/// Whether somebody may have told a watch's outcome who had it in hand. A claimed one is delivered under the very key, and
+/// a message that no round covers makes a new outcome: that it may say the same again is better than that it is not told.
 fn may_be_told(record: &WatchRecord) -> bool {
-    matches!(record.state, WatchState::Attended | WatchState::Watching)
+    match record.state {
+        WatchState::Attended | WatchState::Watching => !record.is_behind(),
+        WatchState::Claimed | WatchState::Done => false,
+    }
 }
 
 /// Whether a send goes on with the task that a watch follows. A claimed text was there before the send.

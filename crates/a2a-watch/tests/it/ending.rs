@@ -224,21 +224,6 @@ async fn outcome_that_was_told_just_before_a_kill_ends_its_watch_without_a_word_
 }
 
 #[tokio::test(start_paused = true)]
-async fn outcome_that_was_told_just_before_a_kill_is_no_news_to_a_message_beside_it() {
-    let mut world = World::new(Agent::new(DONE));
-    world.agent.same_task();
-    let settle = settled(&world).await;
-    let end = world.send(world.order("and?"), 0).await;
-    assert!(matches!(end, Ok(SendEnd::HandedOver { .. })), "{end:?}");
-    world.chat.commit(settle.delivery_key());
-    world.stop_hard().await;
-    drop(settle);
-    world.restart().await;
-    world.reach(&[WatchState::Done]).await;
-    check_told_once(world, 0).await;
-}
-
-#[tokio::test(start_paused = true)]
 async fn task_that_a_message_took_up_again_is_followed_although_its_outcome_was_told_just_before_a_kill()
  {
     let mut world = World::new(Agent::new(DONE));
@@ -250,9 +235,8 @@ async fn task_that_a_message_took_up_again_is_followed_although_its_outcome_was_
     world.chat.commit(settle.delivery_key());
     world.stop_hard().await;
     drop(settle);
-    world.restart().await;
-    world.pass(60).await;
     world.agent.set_task("t1", "TASK_STATE_COMPLETED", "Porto");
+    world.restart().await;
     assert!(world.chat.wait_for(1).await[0].text.ends_with("\nPorto"));
     world.reach(&[WatchState::Done]).await;
     check_told_once(world, 1).await;
