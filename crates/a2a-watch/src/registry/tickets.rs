@@ -11,7 +11,7 @@ use super::jobs::{JobEnd, Owner};
 use crate::delivery::Delivery;
 use crate::machine::{SettledState, WatchEvent};
 use crate::order::{SendOrder, SettleTicket};
-use crate::record::{WatchId, WatchState, unknown_send_key};
+use crate::record::{WatchId, WatchState, WatchTarget, unknown_send_key};
 
 /// What a ticket stands for.
 pub(super) enum TicketOf {
@@ -24,6 +24,18 @@ pub(super) enum TicketOf {
     },
     /// The outcome of a send without a task.
     Send(Box<OpenSend>),
+}
+
+/// Whether something is in a conversation under a key. What cannot be looked up counts as not told: it is delivered under the
+/// same key.
+async fn is_told(context: &Context, target: &WatchTarget, key: String) -> bool {
+    match context.deps.delivery.told(target, vec![key]).await {
+        Ok(told) => !told.is_empty(),
+        Err(error) => {
+            tracing::error!(error = %error, "whether an outcome was told cannot be looked up");
+            false
+        }
+    }
 }
 
 impl Registry {
@@ -41,7 +53,8 @@ impl Registry {
                 record.key_for(&state.label)
             }
         };
-        let ticket = self.spawn_ticket(key, TicketOf::Watch { id: id.clone(), state });
+        let target = record.target.clone();
+        let ticket = self.spawn_ticket(target, key, TicketOf::Watch { id: id.clone(), state });
         if let Some(followed) = self.watches.get_mut(id) {
             followed.telling = Some(ticket.telling());
         }
@@ -63,18 +76,19 @@ impl Registry {
             hops: order.hops,
             source_ref: order.source_ref.clone(),
         };
-        self.spawn_ticket(
-            key,
-            TicketOf::Send(Box::new(OpenSend { message_id, delivery, end_reason })),
-        )
+        let of = TicketOf::Send(Box::new(OpenSend { message_id, delivery, end_reason }));
+        self.spawn_ticket(order.target.clone(), key, of)
     }
 
-    fn spawn_ticket(&mut self, key: String, of: TicketOf) -> SettleTicket {
-        let (ticket, confirmed) = SettleTicket::new(key);
+    fn spawn_ticket(&mut self, target: WatchTarget, key: String, of: TicketOf) -> SettleTicket {
+        let (ticket, confirmed) = SettleTicket::new(key.clone());
+        let context = Arc::clone(&self.context);
         // A stop is waited out: whoever holds the ticket may be writing the outcome just now, or lets it go.
-        self.jobs
-            .set
-            .spawn(async move { JobEnd::Ticket { of, confirmed: confirmed.await.is_ok() } });
+        self.jobs.set.spawn(async move {
+            // Who wrote it may have been stopped before saying so.
+            let confirmed = confirmed.await.is_ok() || is_told(&context, &target, key).await;
+            JobEnd::Ticket { of, confirmed }
+        });
         ticket
     }
 

@@ -224,6 +224,19 @@ async fn outcome_that_was_told_just_before_a_kill_ends_its_watch_without_a_word_
 }
 
 #[tokio::test(start_paused = true)]
+async fn outcome_that_was_told_by_who_did_not_come_to_say_so_is_no_news_to_a_message_beside_it() {
+    let world = World::new(Agent::new(DONE));
+    world.agent.same_task();
+    let settle = settled(&world).await;
+    let end = world.send(world.order("and?"), 0).await;
+    assert!(matches!(end, Ok(SendEnd::HandedOver { .. })), "{end:?}");
+    world.chat.commit(settle.delivery_key());
+    drop(settle);
+    world.reach(&[WatchState::Done]).await;
+    check_told_once(world, 0).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn task_that_a_message_took_up_again_is_followed_although_its_outcome_was_told_just_before_a_kill()
  {
     let mut world = World::new(Agent::new(DONE));
